@@ -1,0 +1,1 @@
+"""The ports' implementations, one vendor a file."""

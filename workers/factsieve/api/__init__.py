@@ -1,0 +1,1 @@
+"""HTTP: read-only checks and the operator's endpoints."""

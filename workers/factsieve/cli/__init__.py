@@ -1,0 +1,1 @@
+"""The `factsieve` command."""

@@ -1,0 +1,186 @@
+"""A decision as a value, with everything that explains it and everything that follows from it."""
+
+from datetime import datetime
+from enum import StrEnum
+
+import msgspec
+
+from factsieve.core.facts import Coordinates, DedupSignal, Fact, Kind, Source
+
+
+class Band(StrEnum):
+    """Where the best similarity lies (`none`: no neighbour, or no vector to trust)."""
+
+    EXACT = "exact"
+    KNOWN = "known"
+    AMBIGUOUS = "ambiguous"
+    SUPERSEDE_ELIGIBLE = "supersede_eligible"
+    NEW = "new"
+    NONE = "none"
+
+
+class Thresholds(msgspec.Struct, frozen=True):
+    """The numbers that a decision was made under."""
+
+    skip: float
+    ambiguous: float
+    supersede: float
+    update_signal: float
+
+
+class NeighbourNote(msgspec.Struct, frozen=True):
+    """A neighbour as the decision saw it."""
+
+    fact_id: str
+    similarity: float
+    via: str
+    revision: int
+
+
+class FindingNote(msgspec.Struct, frozen=True):
+    """A guard finding against the matched fact."""
+
+    kind: str
+    ours: str
+    theirs: str
+
+
+class JudgeNote(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Who was asked, what for (`confirm` or `choose`), and what it cost."""
+
+    judge: str
+    asked: str
+    choice: Kind | None
+    reason: str = ""
+    model: str | None = None
+    confidence: float | None = None
+    failure: str | None = None
+    latency_ms: float = 0.0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What was decided about one event, and why.
+
+    `fact_id` is the fact that resulted (None for a skip), `matched_id` the fact that the decision is about (for an `add` the best
+    neighbour, None on a cold start), `superseded_ids` all facts that it retired. `resolved_at` is the time that the statement was
+    taken to be made at, which differs from `occurred_at` only within the clock skew tolerance. `reason` is of the rules' bounded
+    vocabulary.
+    """
+
+    decision_id: str
+    event_key: str
+    event_id: str
+    namespace: str
+    decision: Kind
+    reason: str
+    fact_id: str | None
+    matched_id: str | None
+    dedup_signal: DedupSignal
+    band: Band
+    thresholds: Thresholds
+    text: str
+    source: Source
+    occurred_at: datetime
+    resolved_at: datetime
+    decided_at: datetime
+    coordinates: Coordinates
+    policy: str
+    embedder: str
+    superseded_ids: tuple[str, ...] = ()
+    matched_text: str | None = None
+    via: str = "rules"  # which path decided: hash_window | text | rules
+    neighbours: tuple[NeighbourNote, ...] = ()
+    findings: tuple[FindingNote, ...] = ()
+    judges: tuple[JudgeNote, ...] = ()
+    review: str | None = None
+    conflicts_with: tuple[str, ...] = ()
+    revision: int | None = None
+    slot: str | None = None
+    session_id: str | None = None
+    ce_source: str | None = None
+    ce_id: str | None = None
+    ce_time: str | None = None
+
+
+class ChangeType(StrEnum):
+    """What ingest has to act on; the CloudEvents type is `fact.<value>.v1`."""
+
+    ADDED = "added"
+    UPDATED = "updated"
+    SUPERSEDED = "superseded"
+    MERGED = "merged"
+    REVERTED = "reverted"
+    RETRACTED = "retracted"
+    ERASED = "erased"
+
+
+class Replaced(msgspec.Struct, frozen=True):
+    """A statement that a change put out of force."""
+
+    fact_id: str
+    revision: int
+    text: str
+    valid_from: datetime
+    valid_to: datetime
+
+
+class Change(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One message of `new-facts`: the whole fact after the change, and what it replaced.
+
+    Consumers apply it only where `revision` is above the one they hold of this fact.
+    """
+
+    type: ChangeType
+    fact: Fact
+    decision_id: str
+    revision: int
+    replaced: tuple[Replaced, ...] = ()
+    history: bool = False
+
+
+class SupersessionRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One line of the append-only story: which statement retired which, from when on, by whose word.
+
+    `kind`: supersede, merge, update, late_history, revert, retract, erase.
+    """
+
+    record_id: str
+    namespace: str
+    kind: str
+    retired_id: str
+    retired_revision: int
+    successor_id: str | None
+    effective_at: datetime
+    recorded_at: datetime
+    decided_by: str
+    reason: str
+    decision_id: str
+    event_key: str
+
+
+class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One event's place in the ledger: the decision and its plan.
+
+    `effects` are the points as they are after this decision, `inserts` the ids of those that did not exist before, all absolute.
+    """
+
+    decision: Decision
+    body_hash: str
+    effects: tuple[Fact, ...] = ()
+    inserts: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+    supersessions: tuple[SupersessionRecord, ...] = ()
+    vectors: dict[str, tuple[float, ...]] = {}  # point id -> embedding that came along with the candidate
+    text_hash: str = ""
+
+
+class LedgerRecord(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What one lane decided in one wave: all there or not there."""
+
+    record_id: str
+    namespace: str
+    attempt: str
+    recorded_at: datetime
+    entries: tuple[Entry, ...]

@@ -1,0 +1,1 @@
+"""Lanes, waves and the overlay: drives the ports, knows nothing of Faust or any vendor."""

@@ -1,0 +1,252 @@
+"""The ports: what the engine needs of the world. One contract suite per port runs against every adapter.
+
+Every method may raise `Transient` where a service is out of reach; nothing else leaves an adapter but bugs.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Protocol, runtime_checkable
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from factsieve.core.facts import Fact, Scored
+from factsieve.core.judging import Question, Verdict
+
+Vector = NDArray[np.float32]
+"""One embedding: float32, shape (dimension,), L2 norm 1."""
+
+
+class NeighbourQuery(msgspec.Struct, frozen=True, eq=False):
+    """The nearest facts of one namespace.
+
+    `past` asks for past rows (superseded facts and former revisions still believed) instead of current ones. `payload_floor`:
+    facts below this similarity come back as ids and scores only.
+    """
+
+    namespace: str
+    vector: Vector
+    limit: int
+    payload_floor: float
+    past: bool = False
+
+
+class Near(msgspec.Struct, frozen=True):
+    """One hit: `similarity` rounded to 1e-5, `fact` None below the payload floor."""
+
+    point_id: str
+    similarity: float
+    fact: Fact | None
+
+
+class FactWrite(msgspec.Struct, frozen=True, eq=False):
+    """One absolute write: `insert` leaves an existing point alone, else only a point of a lower version is replaced.
+
+    `vector` is the embedding of `fact.text` (erased facts: a constant one).
+    """
+
+    fact: Fact
+    vector: Vector
+    insert: bool
+
+
+class LedgerPointer(msgspec.Struct, frozen=True):
+    """Where an event's decision is: the ledger record and the index in it."""
+
+    record_id: str
+    index: int
+
+
+class Message(msgspec.Struct, frozen=True):
+    """One record to produce; `value` None is a tombstone."""
+
+    topic: str
+    key: bytes
+    value: bytes | None
+    headers: tuple[tuple[str, bytes], ...]
+    timestamp_ms: int | None = None
+
+
+class WindowHit(msgspec.Struct, frozen=True):
+    """What the hash window knows of a text: the fact that it led to, at the revision it then had."""
+
+    fact_id: str
+    revision: int
+
+
+class FactStore(Protocol):
+    """Facts with their vectors. Neighbours come best first, ties by point id, similarities rounded to 1e-5."""
+
+    async def neighbours(self, queries: Sequence[NeighbourQuery]) -> list[list[Near]]:
+        """Return for each query, in order, its nearest facts."""
+        ...
+
+    async def by_slot(self, slots: Sequence[tuple[str, str]], *, past: bool = False) -> list[list[Fact]]:
+        """Return for each (namespace, slot) its current facts (with `past`, the current and the past rows), by point id.
+
+        At most 64 of a slot come back, the latest by `valid_from`.
+        """
+        ...
+
+    async def by_text(self, keys: Sequence[tuple[str, str]]) -> list[list[Fact]]:
+        """Return for each (namespace, text hash) the current facts that say exactly this, by point id."""
+        ...
+
+    async def get(self, point_ids: Sequence[str]) -> dict[str, Fact]:
+        """Return the points that exist, whatever their status."""
+        ...
+
+    async def history(self, namespace: str, fact_id: str) -> list[Fact]:
+        """Return every row of a fact (head and history rows), in order of `recorded_at`, then revision."""
+        ...
+
+    async def select(
+        self,
+        namespace: str | None,
+        *,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        current_only: bool = True,
+        limit: int | None = None,
+    ) -> list[Fact]:
+        """Return facts in order of `valid_from`, then point id.
+
+        Without times: the current facts (`current_only` false: every row). `as_of`: rows true at that instant, as believed now,
+        or as believed at `known_at`. `known_at` alone: what was believed then and open then.
+        """
+        ...
+
+    async def write(self, writes: Sequence[FactWrite]) -> None:
+        """Perform absolute writes; harmless to repeat, and a stale one changes nothing. Point ids are unique within a call."""
+        ...
+
+
+class Ledger(Protocol):
+    """What was decided, insert-only."""
+
+    async def lookup(self, event_keys: Sequence[str]) -> dict[str, LedgerPointer]:
+        """Return the pointers of those events that have a decision."""
+        ...
+
+    async def records(self, record_ids: Sequence[str]) -> dict[str, bytes]:
+        """Return the stored records that exist."""
+        ...
+
+    async def insert(self, records: Mapping[str, tuple[bytes, Mapping[str, object]]]) -> dict[str, bytes]:
+        """Insert records (id -> body and indexed fields), leave existing ones alone, and return what is stored now under each id."""
+        ...
+
+    async def point(self, pointers: Mapping[str, LedgerPointer]) -> None:
+        """Insert pointers (event key -> pointer), leaving existing ones alone."""
+        ...
+
+
+class HashWindow(Protocol):
+    """The cheap filter for exact repeats within a short event time. Losing it loses no correctness."""
+
+    async def find(self, namespace: str, texts: Sequence[tuple[str, datetime]]) -> list[WindowHit | None]:
+        """Return for each (text hash, event time) what was written for it within the window around that time."""
+        ...
+
+    async def put(self, namespace: str, texts: Sequence[tuple[str, datetime, WindowHit]]) -> None:
+        """Write what decided events led to."""
+        ...
+
+
+class Coverage(msgspec.Struct, frozen=True):
+    """How much of a text the embedder saw: tokens beyond its window are cut, unknown tokens carry nothing."""
+
+    truncated: bool
+    unknown_share: float
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Texts to unit vectors. A text's vector never depends on what else is in the batch."""
+
+    @property
+    def model(self) -> str:
+        """Return the model's name, as candidates name it in `embedding_model`."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Return the length of a vector."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Return a short hex digest that changes whenever vectors would."""
+        ...
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Return one vector per text, in order."""
+        ...
+
+    def coverage(self, text: str) -> Coverage:
+        """Return how much of the text the vector stands for."""
+        ...
+
+
+class Judge(Protocol):
+    """Who answers when a number cannot. A failure is an answer too (`Verdict.choice` None), never an exception."""
+
+    @property
+    def name(self) -> str:
+        """Return the judge's name for reports: `rules`, `nli:...`, `openrouter:...`."""
+        ...
+
+    @property
+    def is_remote(self) -> bool:
+        """Return whether an answer may take long: then what is already decided is not held back for it."""
+        ...
+
+    @property
+    def confirms_skips(self) -> bool:
+        """Return whether it wants to be asked (`Question.confirm`) before a skip by similarity."""
+        ...
+
+    async def answer(self, question: Question) -> Verdict:
+        """Return the verdict."""
+        ...
+
+
+class Outbox(Protocol):
+    """Where messages leave. Returns when all of them are acknowledged, in order per key."""
+
+    async def send(self, messages: Sequence[Message]) -> None:
+        """Produce the messages and wait for every acknowledgement."""
+        ...
+
+
+class Clock(Protocol):
+    """System time and waiting; a virtual one in simulations."""
+
+    def now(self) -> datetime:
+        """Return the system time, UTC."""
+        ...
+
+    async def sleep(self, duration_s: float) -> None:
+        """Wait."""
+        ...
+
+
+__all__ = [
+    "Clock",
+    "Coverage",
+    "Embedder",
+    "FactStore",
+    "FactWrite",
+    "HashWindow",
+    "Judge",
+    "Ledger",
+    "LedgerPointer",
+    "Message",
+    "Near",
+    "NeighbourQuery",
+    "Outbox",
+    "Scored",
+    "Vector",
+    "WindowHit",
+]

@@ -1,0 +1,1 @@
+"""One registry of metrics and log events."""

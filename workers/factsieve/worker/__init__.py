@@ -1,0 +1,1 @@
+"""The production process: settings, Faust app, safe consumer, health."""
