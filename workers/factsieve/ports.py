@@ -220,6 +220,14 @@ class Outbox(Protocol):
         ...
 
 
+class Fence(Protocol):
+    """Tells whether this process may still write for a partition."""
+
+    def holds(self, topic: str, partition: int) -> bool:
+        """Return whether the partition is assigned and the last heartbeat is younger than the session time-out."""
+        ...
+
+
 class Clock(Protocol):
     """System time and waiting; a virtual one in simulations."""
 
@@ -238,6 +246,7 @@ __all__ = [
     "Embedder",
     "FactStore",
     "FactWrite",
+    "Fence",
     "HashWindow",
     "Judge",
     "Ledger",

@@ -1,0 +1,115 @@
+"""The guard's values: what is known about one text, and what a comparison of two texts found.
+
+All are plain msgspec structs of strings, numbers and tuples, so that the features of a fact can be stored with it as JSON.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+FEATURES_VERSION = 1
+"""Raised whenever `features` would give another result for some text: stored features of another version are made again."""
+
+FINDING_KINDS = (
+    "antonym",  # opposite words: locked / unlocked, like / dislike
+    "coverage",  # most of the content does not align
+    "currency",  # the same amount in another currency
+    "date",  # a calendar date, month, year or weekday
+    "direction",  # before / after, from / to, include / exclude
+    "entity",  # a name
+    "hedge",  # a condition or a guess on one side only
+    "identifier",  # ticket, part, host, path, hash, flag, address
+    "modality",  # may, must, plans to
+    "negation",  # one side denies what the other states
+    "novelty",  # content that only one side has
+    "number",  # a count or an amount
+    "quantifier",  # all, some, only, at least
+    "question",  # one side asks
+    "relative_time",  # tomorrow, last week: resolved against the time of the statement
+    "role_order",  # the same words, another doer
+    "substitution",  # one word stands where the other text has another
+    "symbol",  # emoji, operators, C / C++
+    "tense",  # was, is, will be
+    "time",  # time of day or its zone
+    "unit",  # the same amount in another unit
+    "unknown_language",  # no rules for this script: only equal texts are clear
+    "version",  # a version number
+)
+"""Every value that `Finding.kind` can take."""
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """One reason why two texts may not say the same.
+
+    `kind` is one of `FINDING_KINDS`; `ours` is what the candidate has and `theirs` what the stored fact has, as short
+    excerpts, empty where that side has nothing of the kind.
+    """
+
+    kind: str
+    ours: str = ""
+    theirs: str = ""
+
+
+class Value(msgspec.Struct, frozen=True, array_like=True):
+    """A number, date, time, version or identifier in its normal form.
+
+    `family` names what it can be compared with (`number:time`, `date`, `identifier`, ...), `canonical` is equal for equal
+    values however they were written, `excerpt` is the text, `position` the number of content words before it, `relative`
+    tells that it was resolved against the time of the statement.
+    """
+
+    family: str
+    canonical: str
+    excerpt: str
+    position: int
+    relative: bool = False
+
+
+class Word(msgspec.Struct, frozen=True, array_like=True):
+    """One content word: `key` is its normal form (stem), `surface` the text in lower case.
+
+    `role`: `n` a name, `w` an ordinary word, `r` a relation (before, from, than), `l` a light word that seldom carries
+    the content, `c` a piece of text written without spaces, `e` a symbol. `group` is equal for words that are members of one list.
+    """
+
+    key: str
+    surface: str
+    role: str
+    group: int = 0
+
+
+class Features(msgspec.Struct, frozen=True):
+    """Everything that `compare` needs to know about one text. Made by `features`, stored with the fact."""
+
+    features_version: int
+    language: str
+    judgeable: bool
+    folded: str
+    words: tuple[Word, ...]
+    values: tuple[Value, ...]
+    negations: tuple[tuple[str, str], ...]
+    marks: tuple[tuple[str, str, str], ...]
+    passive: bool = False
+
+
+class Comparison(msgspec.Struct, frozen=True):
+    """What two texts have against being one statement.
+
+    `findings` forbid an automatic skip, and so does `novelty`: content that the candidate has and the stored fact lacks.
+    `missing` is content that only the stored fact has and does not forbid a skip: the fuller text is the stored one.
+    `conflict` is the part of `findings` that makes the two exclude each other if they speak of one single-valued attribute of
+    one subject. `aligned` is the share of content words that align, of both directions the smaller.
+    """
+
+    findings: tuple[Finding, ...] = ()
+    novelty: tuple[Finding, ...] = ()
+    missing: tuple[Finding, ...] = ()
+    conflict: tuple[Finding, ...] = ()
+    same_subject: bool = False
+    aligned: float = 0.0
+    judgeable: bool = True
+
+    @property
+    def clear(self) -> bool:
+        """Whether an automatic skip is allowed."""
+        return not self.findings and not self.novelty
