@@ -59,10 +59,10 @@ class LedgerPointer(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True):
-    """One record to produce; `value` None is a tombstone."""
+    """One record to produce; `value` None is a tombstone. `key` None only where a dead letter had none."""
 
     topic: str
-    key: bytes
+    key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes], ...]
     timestamp_ms: int | None = None

@@ -4,7 +4,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+import msgspec
+
 from factsieve.core.errors import BadInput
+from factsieve.core.facts import Record
 
 RawHeaders = tuple[tuple[str, bytes], ...]
 
@@ -15,6 +18,7 @@ KEY_ID: Final = "key-id"
 ORIGIN: Final = ("origin-topic", "origin-partition", "origin-offset", "origin-timestamp")
 """Stamped by a replay, so that an event that does not name itself keeps its key and its time."""
 
+_NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?", re.ASCII)
 
 
@@ -46,6 +50,11 @@ class Headers:
                 field=name,
             ) from None
 
+    def lossy(self, name: str, limit: int = 512) -> str | None:
+        """Return a header's text for a report: what is not UTF-8 replaced, cut at a limit. Never raises."""
+        raw = self._first.get(name)
+        return lossy_text(raw.decode("utf-8", "replace"), limit) if raw else None
+
     def flag(self, name: str) -> bool:
         """Return whether a header says `true` or `1`."""
         raw = self._first.get(name)
@@ -61,3 +70,32 @@ class Headers:
                 if len(text) <= 512 and _TRACEPARENT.fullmatch(text):
                     return text
         return None
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """Where a record was first: its own coordinates, or those that a replay stamped."""
+
+    topic: str
+    partition: int
+    offset: int
+    timestamp_ms: int
+    stamped: bool = False
+
+    @property
+    def event_id(self) -> str:
+        """Return what people call an event that has no `ce_id`."""
+        return f"{self.topic}/{self.partition}/{self.offset}"
+
+
+def origin_of(record: Record, headers: Headers) -> Origin:
+    """Return where a record was first. Origin headers count only where all four are there and in order; never raises."""
+    topic, *rest = (headers.lossy(name) for name in ORIGIN)
+    if topic is not None and all(text is not None and _NUMBER.fullmatch(text) for text in rest):
+        partition, offset, timestamp_ms = (int(text or "") for text in rest)
+        return Origin(topic, partition, offset, timestamp_ms, stamped=True)
+    return Origin(record.topic, record.partition, record.offset, record.timestamp_ms)
+
+
+def lossy_text(text: str, limit: int) -> str:
+    """Return a text cut at a limit of characters, half surrogate pairs replaced: always encodable."""
+    return text[:limit].encode("utf-8", "replace").decode("utf-8")

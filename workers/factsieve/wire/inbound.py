@@ -17,7 +17,7 @@ from factsieve.core.facts import Candidate, Coordinates, Record, Source
 from factsieve.wire import times
 from factsieve.wire.commands import validate_body
 from factsieve.wire.document import describe, parse_object
-from factsieve.wire.headers import KEY_ID, ORIGIN, REPLAY_EMIT, REPLAY_ID, SIGNATURE, Headers
+from factsieve.wire.headers import KEY_ID, REPLAY_EMIT, REPLAY_ID, SIGNATURE, Headers, Origin, origin_of
 from factsieve.wire.names import check_name
 from factsieve.wire.topics import CANDIDATE, CE_SPECVERSION, COMMAND_TYPES, Limits
 
@@ -50,15 +50,6 @@ class Command(msgspec.Struct, frozen=True, kw_only=True):
     key_id: str | None = None
     replay_id: str | None = None
     traceparent: str | None = None
-
-
-class _Origin(msgspec.Struct, frozen=True):
-    """Where a record was first: a replayed one says so in its headers."""
-
-    topic: str
-    partition: int
-    offset: int
-    timestamp_ms: int
 
 
 def decode(record: Record, limits: Limits, now: datetime) -> Candidate | Command:
@@ -136,7 +127,7 @@ def _candidate(
     source = _source(document)
     ce_time = headers.text("ce_time")
     ce_id, ce_source = headers.text("ce_id"), headers.text("ce_source")
-    origin = _origin(record, headers)
+    origin = origin_of(record, headers)
     at = _occurred_at(document, ce_time, origin, now, limits.future_limit_s)
     slot = _string(document, "slot")
     if slot is not None:
@@ -148,7 +139,7 @@ def _candidate(
         key = ids.anonymous_event_key(origin.topic, origin.partition, origin.offset, origin.timestamp_ms, value)
     return Candidate(
         event_key=key,
-        event_id=ce_id or f"{origin.topic}/{origin.partition}/{origin.offset}",
+        event_id=ce_id or origin.event_id,
         body_hash=ids.body_hash(value),
         coordinates=record.coordinates,
         namespace=namespace,
@@ -274,7 +265,7 @@ def _instant(text: str, field: str) -> datetime:
 
 
 def _occurred_at(
-    document: Mapping[str, Any], ce_time: str | None, origin: _Origin, now: datetime, future_limit_s: float
+    document: Mapping[str, Any], ce_time: str | None, origin: Origin, now: datetime, future_limit_s: float
 ) -> datetime:
     stated = _string(document, "occurred_at")
     if stated is not None:
@@ -301,20 +292,6 @@ def _occurred_at(
             field=field,
         )
     return at
-
-
-def _origin(record: Record, headers: Headers) -> _Origin:
-    """Return where the record was first: its own coordinates, unless all four origin headers are there."""
-    stamped = [headers.text(name) for name in ORIGIN]
-    if any(text is None for text in stamped):
-        return _Origin(record.topic, record.partition, record.offset, record.timestamp_ms)
-    numbers = []
-    for name, text in zip(ORIGIN[1:], stamped[1:], strict=True):
-        digits = text or ""
-        if not (digits.isascii() and digits.removeprefix("-").isdigit() and len(digits) <= 19):
-            raise BadInput("wrong_type", f"header {name} is {digits[:40]!r}: send a decimal number", field=name)
-        numbers.append(int(digits))
-    return _Origin(stamped[0] or "", *numbers)
 
 
 def _threshold(document: Mapping[str, Any]) -> float | None:

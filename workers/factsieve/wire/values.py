@@ -1,0 +1,69 @@
+"""The values of the output topics: the core's values with every field written out, for readers who know no defaults."""
+
+from datetime import datetime
+
+import msgspec
+
+from factsieve.core.decision import Change, Decision, SupersessionRecord
+from factsieve.core.errors import RejectCode
+from factsieve.core.facts import Coordinates, DedupSignal, Fact
+
+
+class FactValue(Fact, frozen=True, kw_only=True, omit_defaults=False):
+    """Value of `facts` (`fact.state.v1`): a fact as it stands."""
+
+
+class ChangeValue(Change, frozen=True, kw_only=True, omit_defaults=False):
+    """Value of `new-facts`."""
+
+
+class DecisionValue(Decision, frozen=True, kw_only=True, omit_defaults=False):
+    """Value of `fact-decisions`: the decision, and the whole effect that it had.
+
+    `effects` are the points as they were after the decision, `inserts` the ids of those that it made. `replayed`: nothing was decided
+    or changed now, the event came by another way a second time.
+    """
+
+    effects: tuple[FactValue, ...] = ()
+    inserts: tuple[str, ...] = ()
+    changes: tuple[ChangeValue, ...] = ()
+    supersessions: tuple[SupersessionRecord, ...] = ()
+    replayed: bool = False
+
+
+class ErrorValue(msgspec.Struct, frozen=True):
+    """Why an input was refused: `message` names the offending value and the fix, `field` the field, if it is one."""
+
+    code: RejectCode
+    message: str
+    field: str | None
+
+
+class RejectValue(msgspec.Struct, frozen=True, kw_only=True):
+    """Value of `fact-decisions` for an input that was refused: `decision` is null. The record itself is in the dead letter topic."""
+
+    decision_id: str
+    event_id: str
+    namespace: str | None
+    error: ErrorValue
+    dedup_signal: DedupSignal
+    decided_at: datetime
+    coordinates: Coordinates
+    decision: None = None
+    reason: str = "rejected"
+    ce_source: str | None = None
+    ce_id: str | None = None
+    ce_time: str | None = None
+    replayed: bool = False
+
+
+def fact_value(fact: Fact) -> FactValue:
+    """Return a fact with every field written out."""
+    return FactValue(**msgspec.structs.asdict(fact))
+
+
+def change_value(change: Change) -> ChangeValue:
+    """Return a change with every field written out."""
+    fields = msgspec.structs.asdict(change)
+    fields["fact"] = fact_value(change.fact)
+    return ChangeValue(**fields)
