@@ -1,0 +1,82 @@
+# factsieve: everything a newcomer types. Needs GNU make and Python >= 3.11; no Docker, no Java, no root.
+# (test-kafka alone needs Java and Maven.)
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+
+VENV ?= .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+INPUT ?=
+ARGS ?=
+
+# The pinned file is proven on 3.11, so that comes first. Asked by running: a shim on the PATH may stand for nothing.
+FIND_PYTHON = for p in $(PYTHON) python3.11 python3.12 python3.13 python3; do \
+	if "$$p" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then echo "$$p"; exit 0; fi; done; \
+	echo "factsieve needs Python 3.11 or later with the venv module, and none of$(if $(PYTHON), $(PYTHON)) python3.11 python3.12 python3.13 python3 is that. Install one, or name it: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)" >&2; exit 1
+
+.PHONY: help
+help: ## show what can be made
+	@echo "factsieve: lets only new facts through. make TARGET, where TARGET is"
+	@echo
+	@grep -hE '^[a-z.-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z.-]+):.*## (.*)$$/\1\t\2/' | while IFS=$$'\t' read -r name text; do printf '  %-12s %s\n' "$$name" "$$text"; done
+	@echo
+	@echo "The first target that needs it makes $(VENV) from requirements.lock. INPUT=file.jsonl is read by demo and bench,"
+	@echo "ARGS='...' is passed on: make test ARGS='-k window', make up ARGS='--kafka-port 9092'."
+
+$(STAMP): requirements.lock pyproject.toml
+	@python=$$($(FIND_PYTHON)); \
+	 if [ ! -x $(BIN)/python ]; then echo "Making $(VENV) with $$($$python --version)"; "$$python" -m venv $(VENV); fi
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.PHONY: .venv
+.venv: $(STAMP) ## make the environment (Python >= 3.11, pinned versions)
+
+.PHONY: demo
+demo: $(STAMP) ## stream a few hundred facts through a local stack and show what became of them (INPUT=file.jsonl)
+	@$(BIN)/factsieve demo $(INPUT) $(ARGS)
+
+.PHONY: up
+up: $(STAMP) ## run the local stack and a worker in the foreground (ctrl-c stops them)
+	@$(BIN)/factsieve up $(ARGS)
+
+.PHONY: down
+down: $(STAMP) ## stop what `make up` started
+	@$(BIN)/factsieve down $(ARGS)
+
+.PHONY: test
+test: $(STAMP) ## run the tests that need nothing but pip's packages, in random order
+	@$(BIN)/python -m pytest -m "not kafka" $(ARGS)
+
+.PHONY: test-kafka
+test-kafka: $(STAMP) ## run the suite against a real Apache Kafka (needs Java 17 and Maven, which fetches Kafka once)
+	@$(BIN)/python -m pytest -m kafka --timeout=600 $(ARGS)
+
+.PHONY: check
+check: $(STAMP) ## ruff, mypy --strict, import-linter, schemas, settings named in the docs
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports
+	@$(BIN)/python -m pytest tests/docs tests/wire/test_schemas.py
+
+.PHONY: bench
+bench: $(STAMP) ## measure events per second: the embedder alone, one process, and through Kafka (INPUT=file.jsonl)
+	@$(BIN)/python deploy/bench.py $(INPUT) $(ARGS)
+
+.PHONY: bench-smoke
+bench-smoke: $(STAMP) ## the same on a short input: does it run, and is nothing far off
+	@$(BIN)/python deploy/bench.py --smoke $(ARGS)
+
+.PHONY: lock
+lock: $(STAMP) ## write requirements.lock from what the environment holds
+	@$(BIN)/python deploy/lock.py
+
+.PHONY: clean
+clean: ## remove caches, build results and the local stack's state, keep the environment
+	@rm -rf build dist .factsieve .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	@find workers tests deploy -name __pycache__ -type d -prune -exec rm -rf {} +
