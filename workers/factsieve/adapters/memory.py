@@ -17,7 +17,7 @@ from factsieve.adapters.rows import by_record, by_validity, latest_of_slot, sele
 from factsieve.adapters.window import Entry, bucket_of, merge_entries, microseconds, nearest_hit
 from factsieve.core.facts import Fact, Status, round_similarity
 from factsieve.core.ids import text_hash
-from factsieve.ports import FactWrite, LedgerPointer, Message, Near, NeighbourQuery, WindowHit
+from factsieve.ports import FactWrite, LedgerPointer, Message, Near, NeighbourQuery, Vector, WindowHit
 
 _FLOAT32_STEP: Final = float(np.finfo(np.float32).eps)
 _ROUNDING_STEP: Final = 1e-5
@@ -154,10 +154,10 @@ class MemoryFacts:
         place = self._places.get(point_id)
         return None if place is None else self._namespaces[place[0]].facts[place[1]]
 
-    def vector(self, point_id: str) -> NDArray[np.float32] | None:
-        """Return a copy of a point's stored vector."""
-        place = self._places.get(point_id)
-        return None if place is None else self._namespaces[place[0]].matrix[place[1]].copy()
+    async def vectors(self, point_ids: Sequence[str]) -> dict[str, Vector]:
+        """Return the stored vectors of the points that exist."""
+        places = {point_id: self._places[point_id] for point_id in point_ids if point_id in self._places}
+        return {point_id: self._namespaces[name].matrix[row].copy() for point_id, (name, row) in places.items()}
 
     async def history(self, namespace: str, fact_id: str) -> list[Fact]:
         """Return every row of a fact, in order of `recorded_at`, then revision."""

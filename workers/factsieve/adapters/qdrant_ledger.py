@@ -1,0 +1,152 @@
+"""The ledger in Qdrant: records and pointers as points without vectors, insert-only."""
+
+import hashlib
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Final
+
+from qdrant_client import AsyncQdrantClient
+
+from factsieve.adapters.qdrant_tools import (
+    Body,
+    CollectionPlan,
+    Rest,
+    check_server,
+    collection_name,
+    ensure_collection,
+    matches,
+)
+from factsieve.core.errors import Bug
+from factsieve.core.ids import derived_id
+from factsieve.ports import LedgerPointer
+
+_SCHEMA: Final = 1
+_POINTS_PER_REQUEST: Final = 512
+_BYTES_PER_REQUEST: Final = 8 << 20
+_MAJORITY: Final = "majority"
+_INDEXES: Final[Mapping[str, str | Body]] = {
+    "namespace": {"type": "keyword", "is_tenant": True},
+    "kind": "keyword",
+    "fact_ids": "keyword",
+    "skips_only": "bool",
+    "recorded_at": "datetime",
+}
+_OWN_FIELDS: Final = frozenset({"kind", "body", "digest", "event_key", "record_id", "index"})
+
+
+class QdrantLedger:
+    """A `Ledger` in the Qdrant collection `ledger`.
+
+    `client` comes from `qdrant_tools.connect` and stays the caller's to close. `prefix` goes before the collection's name. Writes are
+    ordered strongly and reads ask a majority of the replicas, so that two writers agree on who came first. Call `prepare` first.
+    """
+
+    def __init__(self, client: AsyncQdrantClient, *, prefix: str = "") -> None:
+        self._client = client
+        self._rest = Rest(client, collection_name(f"{prefix}ledger"))
+
+    @property
+    def collection(self) -> str:
+        """Return the collection's name."""
+        return self._rest.collection
+
+    async def prepare(self, *, accept_old_server: bool = False) -> None:
+        """Check the server, and create or check the collection. Raises `BadSettings` (says what to do), `Transient`."""
+        await check_server(self._client, accept_old_server=accept_old_server)
+        plan = CollectionPlan(self.collection, None, _INDEXES, {"schema": _SCHEMA}, {"on_disk_payload": True})
+        await ensure_collection(self._client, plan)
+
+    async def check(self) -> None:
+        """Return if the collection answers. Raises `Transient` if not."""
+        await self._rest.call("GET", "")
+
+    async def lookup(self, event_keys: Sequence[str]) -> dict[str, LedgerPointer]:
+        """Return the pointers of those events that have a decision. Raises `Transient`."""
+        points = {_pointer_id(key): key for key in event_keys}
+        rows = await self._rest.retrieve(list(points), ["event_key", "record_id", "index"], consistency=_MAJORITY)
+        found = {}
+        for point_id, row in rows.items():
+            key = points[point_id]
+            if row["event_key"] != key:
+                raise Bug(f"events {row['event_key']} and {key} share the pointer {point_id}")
+            found[key] = LedgerPointer(row["record_id"], row["index"])
+        return found
+
+    async def records(self, record_ids: Sequence[str]) -> dict[str, bytes]:
+        """Return the stored records that exist. Raises `Transient`."""
+        rows = await self._rest.retrieve(record_ids, ["body"], consistency=_MAJORITY)
+        return {record_id: row["body"].encode() for record_id, row in rows.items()}
+
+    async def insert(self, records: Mapping[str, tuple[bytes, Mapping[str, object]]]) -> dict[str, bytes]:
+        """Insert records, leave existing ones alone, and return what is stored now under each id. Raises `Transient`.
+
+        Read back are digests; the bodies only of those records that another writer had inserted before.
+        """
+        digests = {record_id: hashlib.sha256(body).hexdigest() for record_id, (body, _) in records.items()}
+        points = [_record(record_id, body, digests[record_id], fields) for record_id, (body, fields) in records.items()]
+        await self._insert(points)
+        stored = await self._rest.retrieve(list(records), ["digest"], consistency=_MAJORITY)
+        if len(stored) != len(records):
+            raise Bug(
+                f"records {sorted(records.keys() - stored.keys())} were inserted into {self.collection} and are not there"
+            )
+        others = [record_id for record_id, row in stored.items() if row["digest"] != digests[record_id]]
+        return {record_id: body for record_id, (body, _) in records.items()} | await self.records(others)
+
+    async def point(self, pointers: Mapping[str, LedgerPointer]) -> None:
+        """Insert pointers, leaving existing ones alone. Raises `Transient`."""
+        await self._insert(
+            [
+                {
+                    "id": _pointer_id(key),
+                    "vector": {},
+                    "payload": {
+                        "kind": "pointer",
+                        "event_key": key,
+                        "record_id": pointer.record_id,
+                        "index": pointer.index,
+                    },
+                }
+                for key, pointer in pointers.items()
+            ]
+        )
+
+    async def scan(self, namespace: str | None) -> AsyncIterator[bytes]:
+        """Yield the bodies of all records, of one namespace or of all, in no particular order. Raises `Transient`."""
+        must = [matches("kind", "record")]
+        if namespace is not None:
+            must.append(matches("namespace", namespace))
+        async for page in self._rest.scroll({"must": must}, ["body"], consistency=_MAJORITY):
+            for row in page:
+                yield row["body"].encode()
+
+    async def _insert(self, points: Sequence[Body]) -> None:
+        for part in _parts(points):
+            await self._rest.update([{"upsert": {"points": part, "update_mode": "insert_only"}}], ordering="strong")
+
+
+def _pointer_id(event_key: str) -> str:
+    return derived_id(event_key, "pointer")
+
+
+def _record(record_id: str, body: bytes, digest: str, fields: Mapping[str, object]) -> Body:
+    if taken := _OWN_FIELDS & fields.keys():
+        raise Bug(f"fields {sorted(taken)} of ledger record {record_id} are the ledger's own")
+    return {
+        "id": record_id,
+        "vector": {},
+        "payload": {**fields, "kind": "record", "body": body.decode(), "digest": digest},
+    }
+
+
+def _parts(points: Sequence[Body]) -> list[list[Body]]:
+    """Return the points in requests of bounded count and size (one point may be larger: the server has the last word)."""
+    parts: list[list[Body]] = []
+    size = 0
+    for point in points:
+        length = len(point["payload"].get("body", ""))
+        if not parts or len(parts[-1]) == _POINTS_PER_REQUEST or size + length > _BYTES_PER_REQUEST:
+            parts.append([])
+            size = 0
+        parts[-1].append(point)
+        size += length
+    return parts

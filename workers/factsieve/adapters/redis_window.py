@@ -1,0 +1,198 @@
+"""The hash window in Redis: keys `fs:{<hash of namespace>}:w:<text hash>:<bucket>`.
+
+A key holds the earliest and the latest entry of its bucket (see `adapters.window`), each as `fact id|revision|microseconds`, joined by
+`;` where they differ. The braces keep a namespace on one node of a cluster, so that a call is one command there too.
+"""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from datetime import datetime
+from typing import Any, Final, cast
+
+from redis.asyncio import Redis
+from redis.asyncio.retry import Retry
+from redis.backoff import NoBackoff
+from redis.exceptions import AuthenticationError, NoPermissionError, NoScriptError, RedisError
+
+from factsieve.adapters.window import Entry, bucket_of, merge_entries, microseconds, nearest_hit
+from factsieve.core.errors import BadSettings, Transient
+from factsieve.ports import WindowHit
+
+SERVICE: Final = "redis"
+OLDEST_SERVER: Final = (6, 2)
+_SHORTEST_TTL_S: Final = 900
+
+_PUT: Final = """
+-- KEYS: buckets. ARGV: time to live in seconds, then for each key the entries to put into it.
+local function ends(value)
+  local cut = string.find(value, ';', 1, true)
+  if cut then return string.sub(value, 1, cut - 1), string.sub(value, cut + 1) end
+  return value, value
+end
+-- Microseconds do not fit into a double in all years. Those of one bucket have one sign, so that their digits can be compared.
+local function before(one, other)
+  local a, b = string.match(one, '|(%-?%d+)$'), string.match(other, '|(%-?%d+)$')
+  if a == b then return false end
+  local negative = string.sub(a, 1, 1) == '-'
+  if #a ~= #b then return (#a < #b) ~= negative end
+  return (a < b) ~= negative
+end
+for i, key in ipairs(KEYS) do
+  local first, last = ends(ARGV[i + 1])
+  local kept = redis.call('GET', key)
+  if kept then
+    local kept_first, kept_last = ends(kept)
+    if before(kept_first, first) then first = kept_first end
+    if before(last, kept_last) then last = kept_last end
+  end
+  redis.call('SET', key, first == last and first or first .. ';' .. last, 'EX', ARGV[1])
+end
+"""
+
+
+class RedisWindow:
+    """A `HashWindow` in Redis.
+
+    `url` as redis-py takes it (`redis://`, `rediss://`, `unix://`). `window_s` is the window to either side, in seconds of event time.
+    A bucket is kept for `ttl_s` seconds of system time after it was last written (default: three windows, at least 15 minutes: streams
+    that are read late pass faster than their events happened, not slower). Every call ends within `timeout_s`; after one that
+    failed, calls fail at once for `pause_s`, so that an unreachable Redis does not slow the stream down. Close it with `close`.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        *,
+        window_s: int = 300,
+        ttl_s: int | None = None,
+        timeout_s: float = 1.0,
+        pause_s: float = 1.0,
+        max_connections: int = 8,
+    ) -> None:
+        self._window_us = window_s * 1_000_000
+        self._ttl_s = max(3 * window_s, _SHORTEST_TTL_S) if ttl_s is None else ttl_s
+        self._timeout_s = timeout_s
+        self._pause_s = pause_s
+        self._failed_at: float | None = None
+        self._script = hashlib.sha1(_PUT.encode(), usedforsecurity=False).hexdigest()
+        try:
+            self._redis: Redis = Redis.from_url(
+                url,
+                socket_timeout=timeout_s,
+                socket_connect_timeout=timeout_s,
+                max_connections=max_connections,
+                retry=Retry(NoBackoff(), 1),  # once, for a connection that the server had closed; calls may be repeated
+                decode_responses=False,
+            )
+        except ValueError as error:
+            raise BadSettings(f"the redis url is not usable ({error}): write it as redis://host:6379/0") from error
+
+    async def check(self) -> None:
+        """Check the server's version and that it never evicts keys. Raises `BadSettings` (names the fix), `Transient`."""
+        try:
+            async with self._border():
+                server, memory = await self._redis.info("server"), await self._redis.info("memory")
+        except Transient as error:
+            if isinstance(error.__cause__, AuthenticationError | NoPermissionError):
+                raise BadSettings(f"{error}: check the user and password in the redis url") from error
+            raise
+        text = str(server.get("redis_version", ""))
+        if _version(text) < OLDEST_SERVER:
+            raise BadSettings(f"Redis {text} is too old: upgrade it to 6.2 or later")
+        policy = memory.get("maxmemory_policy")
+        if policy != "noeviction":
+            raise BadSettings(
+                f"Redis evicts keys when memory runs out (maxmemory-policy {policy}), which would empty the hash window unseen: "
+                "set maxmemory-policy noeviction"
+            )
+
+    async def close(self) -> None:
+        """Close all connections."""
+        await self._redis.aclose()
+
+    async def find(self, namespace: str, texts: Sequence[tuple[str, datetime]]) -> list[WindowHit | None]:
+        """Return for each (text hash, event time) the nearest entry within the window around that time. Raises `Transient`."""
+        if not texts:
+            return []
+        prefix = _prefix(namespace)
+        wanted: list[tuple[int, list[str]]] = []
+        for text, at in texts:
+            at_us = microseconds(at)
+            bucket = bucket_of(at_us, self._window_us)
+            wanted.append((at_us, [f"{prefix}{text}:{number}" for number in (bucket - 1, bucket, bucket + 1)]))
+        keys = list(dict.fromkeys(key for _, around in wanted for key in around))
+        async with self._guarded():
+            values = await self._redis.mget(keys)
+        entries = {key: _entries(value) for key, value in zip(keys, values, strict=True) if value is not None}
+        return [
+            nearest_hit((entry for key in around for entry in entries.get(key, ())), at_us, self._window_us)
+            for at_us, around in wanted
+        ]
+
+    async def put(self, namespace: str, texts: Sequence[tuple[str, datetime, WindowHit]]) -> None:
+        """Write what decided events led to. Raises `Transient`."""
+        prefix = _prefix(namespace)
+        buckets: dict[str, tuple[Entry, Entry]] = {}
+        for text, at, hit in texts:
+            entry = Entry(hit.fact_id, hit.revision, microseconds(at))
+            key = f"{prefix}{text}:{bucket_of(entry.at_us, self._window_us)}"
+            buckets[key] = merge_entries(buckets.get(key), entry)
+        if not buckets:
+            return
+        arguments: list[str | int] = [*buckets, self._ttl_s, *(_value(pair) for pair in buckets.values())]
+        async with self._guarded():
+            try:
+                await self._redis.evalsha(self._script, len(buckets), *cast(list[str], arguments))
+            except NoScriptError:  # the server is new or was restarted
+                await self._redis.eval(_PUT, len(buckets), *cast(list[str], arguments))
+
+    @asynccontextmanager
+    async def _guarded(self) -> AsyncIterator[None]:
+        """Fail at once shortly after a failure; otherwise remember how it went."""
+        now = asyncio.get_running_loop().time()
+        if self._failed_at is not None and now - self._failed_at < self._pause_s:
+            raise Transient(
+                SERVICE, f"it was out of reach {now - self._failed_at:.1f} s ago, asked again after {self._pause_s:g} s"
+            )
+        try:
+            async with self._border():
+                yield
+        except Transient:
+            self._failed_at = asyncio.get_running_loop().time()
+            raise
+        self._failed_at = None
+
+    @asynccontextmanager
+    async def _border(self) -> AsyncIterator[None]:
+        """Bound the time, and turn every error of the vendor into `Transient`: losing the window loses no correctness."""
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                yield
+        except (RedisError, OSError) as error:  # OSError includes TimeoutError
+            raise Transient(SERVICE, f"{type(error).__name__}: {error}") from error
+
+
+def _prefix(namespace: str) -> str:
+    digest = hashlib.sha256(namespace.encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return f"fs:{{{digest}}}:w:"
+
+
+def _value(pair: tuple[Entry, Entry]) -> str:
+    entries: Iterable[Entry] = pair[:1] if pair[0] == pair[1] else pair
+    return ";".join(f"{entry.fact_id}|{entry.revision}|{entry.at_us}" for entry in entries)
+
+
+def _entries(value: bytes) -> list[Entry]:
+    """Return the entries of a bucket; what nobody of us wrote is no entry."""
+    entries = []
+    for part in value.decode(errors="replace").split(";"):
+        match part.split("|"):
+            case [fact_id, revision, at_us] if revision.isdecimal() and at_us.removeprefix("-").isdecimal():
+                entries.append(Entry(fact_id, int(revision), int(at_us)))
+    return entries
+
+
+def _version(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(".")[:2] if part.isdecimal())
