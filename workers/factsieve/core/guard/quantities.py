@@ -21,10 +21,38 @@ def _units(dimension: str, **factors: float) -> dict[str, Unit]:
 
 # Symbols whose case carries meaning: looked up as written, before the names.
 _SYMBOLS: Final[dict[str, Unit]] = {
-    **_units("length", nm=1e-9, µm=1e-6, μm=1e-6, mm=1e-3, cm=1e-2, dm=0.1, m=1.0, km=1e3, ft=0.3048, yd=0.9144, mi=1609.344),
+    **_units("length", nm=1e-9, µm=1e-6, mm=1e-3, cm=1e-2, dm=0.1, m=1.0, km=1e3, ft=0.3048, yd=0.9144, mi=1609.344),
     **_units("mass", mg=1e-6, g=1e-3, kg=1.0, lb=0.45359237, lbs=0.45359237, oz=0.028349523125),
-    **_units("time", ns=1e-9, µs=1e-6, μs=1e-6, us=1e-6, ms=1e-3, s=1.0, sec=1.0, secs=1.0, min=60.0, mins=60.0, h=3600.0, hr=3600.0, hrs=3600.0, d=86400.0),
-    **_units("data", B=8.0, kB=8e3, KB=8e3, MB=8e6, GB=8e9, TB=8e12, PB=8e15, KiB=8192.0, MiB=8.0 * 2**20, GiB=8.0 * 2**30, TiB=8.0 * 2**40),
+    **_units(
+        "time",
+        ns=1e-9,
+        µs=1e-6,
+        us=1e-6,
+        ms=1e-3,
+        s=1.0,
+        sec=1.0,
+        secs=1.0,
+        min=60.0,
+        mins=60.0,
+        h=3600.0,
+        hr=3600.0,
+        hrs=3600.0,
+        d=86400.0,
+    ),
+    **_units(
+        "data",
+        B=8.0,
+        kB=8e3,
+        KB=8e3,
+        MB=8e6,
+        GB=8e9,
+        TB=8e12,
+        PB=8e15,
+        KiB=8192.0,
+        MiB=8.0 * 2**20,
+        GiB=8.0 * 2**30,
+        TiB=8.0 * 2**40,
+    ),
     **_units("data", bit=1.0, kb=1e3, Kb=1e3, Mb=1e6, Gb=1e9, Tb=1e12, kbit=1e3, Mbit=1e6, Gbit=1e9),
     **_units("rate:data/time", kbps=1e3, Kbps=1e3, Mbps=1e6, Gbps=1e9, MBps=8e6, GBps=8e9),
     **_units("frequency", Hz=1.0, kHz=1e3, MHz=1e6, GHz=1e9),
@@ -85,11 +113,39 @@ def _names() -> dict[str, Unit]:
         for word in words.split():
             for form in (word, word + "s", word + "n", word + "en", word + "e"):
                 table.setdefault(form, Unit(dimension, factor))
-    table |= {"inches": Unit("length", 0.0254), "feet": Unit("length", 0.3048), "jours": Unit("time", 86400.0), "giorni": Unit("time", 86400.0)}
-    table |= {"minuti": Unit("time", 60.0), "secondi": Unit("time", 1.0), "ore": Unit("time", 3600.0), "mesi": Unit("month", 1.0), "anni": Unit("month", 12.0)}
-    table |= {"meses": Unit("month", 1.0), "semanas": Unit("time", 604800.0), "settimane": Unit("time", 604800.0), "секунд": Unit("time", 1.0)}
-    table |= {"минут": Unit("time", 60.0), "часов": Unit("time", 3600.0), "часа": Unit("time", 3600.0), "дней": Unit("time", 86400.0), "кг": Unit("mass", 1.0)}
-    table |= {"秒": Unit("time", 1.0), "分钟": Unit("time", 60.0), "分": Unit("time", 60.0), "小时": Unit("time", 3600.0), "時間": Unit("time", 3600.0)}
+    table |= {
+        "inches": Unit("length", 0.0254),
+        "feet": Unit("length", 0.3048),
+        "jours": Unit("time", 86400.0),
+        "giorni": Unit("time", 86400.0),
+    }
+    table |= {
+        "minuti": Unit("time", 60.0),
+        "secondi": Unit("time", 1.0),
+        "ore": Unit("time", 3600.0),
+        "mesi": Unit("month", 1.0),
+        "anni": Unit("month", 12.0),
+    }
+    table |= {
+        "meses": Unit("month", 1.0),
+        "semanas": Unit("time", 604800.0),
+        "settimane": Unit("time", 604800.0),
+        "секунд": Unit("time", 1.0),
+    }
+    table |= {
+        "минут": Unit("time", 60.0),
+        "часов": Unit("time", 3600.0),
+        "часа": Unit("time", 3600.0),
+        "дней": Unit("time", 86400.0),
+        "кг": Unit("mass", 1.0),
+    }
+    table |= {
+        "秒": Unit("time", 1.0),
+        "分钟": Unit("time", 60.0),
+        "分": Unit("time", 60.0),
+        "小时": Unit("time", 3600.0),
+        "時間": Unit("time", 3600.0),
+    }
     table |= {"초": Unit("time", 1.0), "분": Unit("time", 60.0), "시간": Unit("time", 3600.0)}
     return table
 
@@ -116,35 +172,45 @@ SCALES: Final[dict[str, float]] = {
 SPELLED_SCALES: Final = frozenset(name for name in SCALES if len(name) > 2 or not name.isascii())
 
 
-def _number_words() -> dict[str, int]:
-    """Return cardinal numbers as the main languages spell them. Words that mean other things more often are left out."""
-    ones = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen"
-    table = {word: value for value, word in enumerate(ones.split())}
-    table |= {word: 10 * value for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), start=2)}
-    others = {
-        "de": "null - zwei drei vier fünf sechs sieben acht neun zehn elf zwölf",
-        "es": "cero - dos tres cuatro cinco seis siete ocho nueve diez once doce",
-        "fr": "zéro - deux trois quatre cinq - sept huit neuf dix onze douze",
-        "it": "- - due tre quattro cinque sei sette otto nove dieci undici dodici",
-        "pt": "- - dois três quatro - - sete oito nove dez onze doze",
-        "nl": "nul - twee drie vier vijf zes zeven acht negen tien elf twaalf",
+def _number_words() -> dict[str, dict[str, int]]:
+    """Return, by language, how cardinal numbers are spelled."""
+    spelled = {
+        "en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen",
+        "de": "null - zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn siebzehn achtzehn neunzehn",
+        "es": "cero - dos tres cuatro cinco seis siete ocho nueve diez once doce trece catorce quince dieciséis diecisiete dieciocho diecinueve",
+        "fr": "zéro - deux trois quatre cinq six sept huit neuf dix onze douze treize quatorze quinze seize",
+        "it": "zero - due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici",
+        "pt": "zero - dois três quatro cinco seis sete oito nove dez onze doze treze catorze quinze dezesseis dezessete dezoito dezenove",
+        "nl": "nul - twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien zeventien achttien negentien",
         "ru": "ноль один два три четыре пять шесть семь восемь девять десять одиннадцать двенадцать",
+        "pl": "zero jeden dwa trzy cztery pięć sześć siedem osiem dziewięć dziesięć",
+        "tr": "sıfır - iki üç dört beş altı yedi sekiz dokuz",
     }
-    for words in others.values():
-        for value, word in enumerate(words.split()):
-            if word != "-":
-                table.setdefault(word, value)
-    table |= {"zweite": 2} if False else {}
-    table |= {"duas": 2, "zwanzig": 20, "dreißig": 30, "veinte": 20, "treinta": 30, "vingt": 20, "trente": 30, "venti": 20, "trenta": 30}
-    del table["sei"], table["seis"]  # Italian "you are"; kept out with its Spanish twin, which the Italian reading of a text may meet
-    return table | {"seis": 6}
+    tens = {
+        "en": "ten twenty thirty forty fifty sixty seventy eighty ninety",
+        "de": "zehn zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
+        "es": "diez veinte treinta cuarenta cincuenta sesenta setenta ochenta noventa",
+        "fr": "dix vingt trente quarante cinquante soixante",
+        "it": "dieci venti trenta quaranta cinquanta sessanta settanta ottanta novanta",
+        "pt": "dez vinte trinta quarenta cinquenta sessenta setenta oitenta noventa",
+        "nl": "tien twintig dertig veertig vijftig zestig zeventig tachtig negentig",
+    }
+    table = {
+        language: {word: value for value, word in enumerate(words.split()) if word != "-"}
+        for language, words in spelled.items()
+    }
+    for language, words in tens.items():
+        table[language] |= {word: 10 * value for value, word in enumerate(words.split(), start=1)}
+    table["ru"] |= {"две": 2, "двух": 2, "трёх": 3, "трех": 3, "пяти": 5, "двадцать": 20, "тридцать": 30}
+    table["pt"]["duas"] = 2
+    return table
 
 
 NUMBER_WORDS: Final = _number_words()
 ORDINALS: Final[dict[str, int]] = {
     word: value
     for value, word in enumerate(
-        "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth fourteenth fifteenth sixteenth".split(),
+        ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth", "eleventh", "twelfth", "thirteenth", "fourteenth", "fifteenth", "sixteenth"],
         start=1,
     )
 } | {"twentieth": 20, "thirtieth": 30}  # fmt: skip

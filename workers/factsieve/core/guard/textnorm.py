@@ -11,11 +11,20 @@ _TABLE: Final[dict[int, str]] = {
     **dict.fromkeys(map(ord, "“”„‟«»″〝〞״"), '"'),
     **dict.fromkeys(map(ord, "‐‑‒−﹣－"), "-"),
     **dict.fromkeys(map(ord, "–—―"), " - "),
-    **dict.fromkeys(map(ord, "\u00ad\u200b\u2060\ufeff\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u0640"), ""),
+    **dict.fromkeys(
+        map(
+            ord,
+            "\u00ad\u200b\u2060\ufeff\u200e\u200f\u061c\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u0640",
+        ),
+        "",
+    ),
     **{ord(sup): "^" + unicodedata.normalize("NFKC", sup) for sup in "⁰¹²³⁴⁵⁶⁷⁸⁹"},
     ord("⁄"): "/",
     ord("×"): "x",
-    **{code: unicodedata.normalize("NFKC", chr(code)).replace("⁄", "/").rjust(4) for code in (*range(0xBC, 0xBF), *range(0x2150, 0x215F))},
+    **{
+        code: unicodedata.normalize("NFKC", chr(code)).replace("⁄", "/").rjust(4)
+        for code in (*range(0xBC, 0xBF), *range(0x2150, 0x215F))
+    },
 }
 _BETWEEN_DIGITS: Final = re.compile(r"(?<=\d)[–—―](?=\d)")
 _MARKS_DROPPED: Final = re.compile("[\u064b-\u065f\u0670\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]")
