@@ -55,11 +55,9 @@ def main() -> int:
     """Write the file; 1 if something that is asked for is not installed."""
     pins, missing = closure(wanted())
     if missing:
-        print(f"not installed: {', '.join(missing)}. Install them first (make .venv)", file=sys.stderr)
         return 1
     lines = [f"{name}=={version}" for name, version in sorted(pins.items())]
     (ROOT / "requirements.lock").write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
-    print(f"requirements.lock: {len(lines)} packages")
     return 0
 
 

@@ -1,0 +1,150 @@
+"""Which decisions of a run tell most: one or two of each kind, found by what happened and not by their texts."""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from factsieve.core.facts import Kind
+
+Decision = dict[str, Any]
+PER_KIND: Final = 2
+
+
+class Told(msgspec.Struct, frozen=True):
+    """One row of the table: what kind of case, the statement, what was stored, and the decision itself.
+
+    `times` counts statements of a tool loop, `first` is true where the row opens its kind.
+    """
+
+    case: str
+    decision: Decision
+    times: int = 1
+    first: bool = True
+
+
+def telling(decisions: Sequence[Decision]) -> list[Told]:
+    """Return the most telling decisions, in order of kind. `decisions` must be in the order in which they were made."""
+    returned = _returned(decisions)
+    rows: list[Told] = []
+    taken: set[str] = set()
+    for case, rank in CASES:
+        fits = [
+            (score, one) for one in decisions if (score := rank(one)) is not None and one["decision_id"] not in taken
+        ]
+        chosen = _choose(fits)
+        taken.update(one["decision_id"] for one in chosen)
+        rows += [Told(case, one, first=number == 0) for number, one in enumerate(chosen)]
+        if case == "new value":
+            back = _choose([(0.0, one) for one in returned])
+            rows += [Told("and back again", one, first=number == 0) for number, one in enumerate(back)]
+            taken.update(one["decision_id"] for one in back)
+    return rows + _loops(decisions)
+
+
+def _choose(fits: Iterable[tuple[float, Decision]]) -> list[Decision]:
+    """Return up to two decisions, the best first, of two namespaces where there are two."""
+    ranked = [one for _, one in sorted(fits, key=lambda fit: -fit[0])]
+    others = [one for one in ranked[1:] if one["namespace"] != ranked[0]["namespace"]]
+    return [*ranked[:1], *(others or ranked[1:])[: PER_KIND - 1]]
+
+
+def _similarity(decision: Decision) -> float:
+    return float(decision["dedup_signal"]["max_sim"])
+
+
+def _where(decision: Decision, *kinds: Kind) -> bool:
+    return decision.get("decision") in kinds
+
+
+def _reworded(decision: Decision) -> float | None:
+    same = decision.get("matched_text") in (None, decision.get("text"))
+    return -_similarity(decision) if _where(decision, Kind.SKIP) and not same and not _is_late(decision) else None
+
+
+def _exact(decision: Decision) -> float | None:
+    fits = decision.get("reason") == "exact_duplicate" and decision.get("via") != "hash_window"
+    return 0.0 if fits else None
+
+
+def _more_detail(decision: Decision) -> float | None:
+    return _similarity(decision) if _where(decision, Kind.UPDATE, Kind.MERGE) else None
+
+
+def _new_value(decision: Decision) -> float | None:
+    return _similarity(decision) if _where(decision, Kind.SUPERSEDE) and not _is_late(decision) else None
+
+
+def _kept_apart(decision: Decision) -> float | None:
+    near = _similarity(decision) >= decision["thresholds"]["skip"] if "thresholds" in decision else False
+    fits = _where(decision, Kind.ADD) and near and decision.get("findings") and not _is_late(decision)
+    return _similarity(decision) if fits else None
+
+
+def _another_day(decision: Decision) -> float | None:
+    fits = _where(decision, Kind.ADD, Kind.UPDATE, Kind.SUPERSEDE) and decision.get("matched_text") == decision.get(
+        "text"
+    )
+    return 0.0 if fits and not _is_late(decision) else None
+
+
+def _late_history(decision: Decision) -> float | None:
+    return _similarity(decision) if decision.get("reason") == "late_history" else None
+
+
+def _late_repeat(decision: Decision) -> float | None:
+    return 0.0 if _is_late(decision) and _where(decision, Kind.SKIP) else None
+
+
+def _for_review(decision: Decision) -> float | None:
+    return _similarity(decision) if decision.get("review") and _where(decision, Kind.ADD) else None
+
+
+def _is_late(decision: Decision) -> bool:
+    return str(decision.get("reason", "")).startswith("late_")
+
+
+CASES: Final[tuple[tuple[str, Callable[[Decision], float | None]], ...]] = (
+    ("exact repeat", _exact),
+    ("reworded repeat", _reworded),
+    ("more detail", _more_detail),
+    ("same words, another day", _another_day),
+    ("new value", _new_value),
+    ("told late", _late_history),
+    ("told late, known", _late_repeat),
+    ("alike, kept apart", _kept_apart),
+    ("left for a person", _for_review),
+)
+"""Kinds of telling decisions, each with its rank (None: not of this kind; the higher the more telling)."""
+
+
+def _returned(decisions: Sequence[Decision]) -> list[Decision]:
+    """Return those that re-assert a statement which had been stored before and was replaced in between."""
+    said: dict[tuple[str, str, str | None], int] = {}
+    last: dict[tuple[str, str], str] = {}
+    found = []
+    for number, one in enumerate(decisions):
+        slot = one.get("slot")
+        if slot is None or one.get("decision") is None or _is_late(one):
+            continue
+        key = (one["namespace"], one["text"], slot)
+        between = last.get((one["namespace"], slot))
+        if key in said and between != one["text"] and not _where(one, Kind.SKIP):
+            found.append(one)
+        said[key] = number
+        last[one["namespace"], slot] = one["text"]
+    return found
+
+
+def _loops(decisions: Sequence[Decision]) -> list[Told]:
+    """Return the statements that the hash window held back most often."""
+    counts: Counter[tuple[str, str]] = Counter()
+    example: dict[tuple[str, str], Decision] = defaultdict(dict)
+    for one in decisions:
+        if one.get("via") == "hash_window":
+            key = (one["namespace"], one["text"])
+            counts[key] += 1
+            example[key] = one
+    most = counts.most_common(PER_KIND)
+    return [Told("tool loop", example[key], times, first=number == 0) for number, (key, times) in enumerate(most)]
