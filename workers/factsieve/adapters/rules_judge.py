@@ -1,0 +1,120 @@
+"""The offline judge: answers from the form of the statements alone, and, where one is given, an NLI model's scores.
+
+Deterministic and without IO of its own. It retires only when it is sure; in doubt it adds and asks for a person's look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+from factsieve.core import memo
+from factsieve.core.facts import Kind
+from factsieve.core.judging import Question, Verdict
+from factsieve.core.replace import SURE, NliScores, Reading, Relation, relate
+
+REVIEW: Final = "conflict"
+SURE_TO_REVISE: Final = 0.6
+SURE_TO_SKIP: Final = 0.75
+DOUBT: Final = 0.3
+"""The confidence of an `add` beside a fact that may contradict it."""
+
+
+class PairScorer(Protocol):
+    """An NLI model as this judge uses it."""
+
+    async def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Sequence[NliScores]:
+        """Return for each (stored text, candidate text), in order, the scores of both directions; may raise Transient."""
+        ...
+
+
+class RulesJudge:
+    """A judge of rules (`ports.Judge`).
+
+    With `scorer` the NLI model's opinion counts as one more clue. It answers every question: `failure` is never set.
+    """
+
+    def __init__(self, scorer: PairScorer | None = None, *, name: str = "rules") -> None:
+        self._scorer = scorer
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        """Return the judge's name for reports."""
+        return self._name
+
+    @property
+    def is_remote(self) -> bool:
+        """Return False: it answers at once."""
+        return False
+
+    @property
+    def confirms_skips(self) -> bool:
+        """Return False: the guard has said all that these rules know about a skip."""
+        return False
+
+    async def answer(self, question: Question) -> Verdict:
+        """Return the verdict on a question."""
+        scores: Sequence[NliScores | None] = [None] * len(question.neighbours)
+        if self._scorer is not None:
+            scores = await self._scorer.score_pairs([(n.text, question.text) for n in question.neighbours])
+        readings = [read(question, index, scores[index]) for index in range(len(question.neighbours))]
+        return decide(question, readings, self._name)
+
+
+def read(question: Question, index: int, nli: NliScores | None = None) -> Reading:
+    """Return what a question's candidate is to one of its neighbours."""
+    near = question.neighbours[index]
+    comparison = memo.compare(question.text, question.occurred_at, near.text, near.stated_at)
+    same_slot = question.slot is not None and question.slot == near.slot
+    return relate(
+        question.text, question.occurred_at, near.text, near.stated_at, near.similarity, same_slot, comparison, nli
+    )
+
+
+def decide(question: Question, readings: Sequence[Reading], judge: str) -> Verdict:
+    """Return the verdict that follows from the readings of all neighbours; only what is allowed is chosen."""
+    indexed = list(enumerate(readings))
+    same = [
+        (i, r) for i, r in indexed if r.relation in (Relation.SAME, Relation.COVERED) and r.sureness >= SURE_TO_SKIP
+    ]
+    if Kind.SKIP in question.allowed and same:
+        return _verdict(Kind.SKIP, judge, [same[0]])
+    replaced = [(i, r) for i, r in indexed if r.relation is Relation.REPLACES and r.sureness >= SURE]
+    doubtful = tuple(
+        i
+        for i, r in indexed
+        if r.relation is Relation.CONFLICTS or (r.relation is Relation.REPLACES and r.sureness < SURE)
+    )
+    if Kind.SUPERSEDE in question.allowed and replaced:
+        return _verdict(Kind.SUPERSEDE, judge, replaced)
+    refined = [(i, r) for i, r in indexed if r.relation is Relation.REFINES and r.sureness >= SURE_TO_REVISE]
+    if len(refined) > 1 and Kind.MERGE in question.allowed and all(r.sureness >= SURE_TO_SKIP for _, r in refined):
+        return _verdict(Kind.MERGE, judge, refined, text=question.text)
+    if refined and Kind.UPDATE in question.allowed:
+        return _verdict(Kind.UPDATE, judge, refined[:1])
+    return _added(judge, readings, doubtful)
+
+
+def _verdict(choice: Kind, judge: str, chosen: Sequence[tuple[int, Reading]], text: str | None = None) -> Verdict:
+    return Verdict(
+        choice=choice,
+        judge=judge,
+        targets=tuple(i for i, _ in chosen),
+        text=text,
+        reason=chosen[0][1].reason,
+        confidence=min(r.sureness for _, r in chosen),
+    )
+
+
+def _added(judge: str, readings: Sequence[Reading], doubtful: tuple[int, ...]) -> Verdict:
+    if doubtful:
+        reason = readings[doubtful[0]].reason
+        return Verdict(choice=Kind.ADD, judge=judge, reason=reason, confidence=DOUBT, review=REVIEW, conflicts=doubtful)
+    weakest = min(readings, key=lambda r: r.sureness, default=None)
+    return Verdict(
+        choice=Kind.ADD,
+        judge=judge,
+        reason=weakest.reason if weakest else "nothing near",
+        confidence=weakest.sureness if weakest else 1.0,
+    )

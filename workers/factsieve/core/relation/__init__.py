@@ -1,0 +1,1 @@
+"""What a pair of statements is to each other: pure, deterministic, and wary of retiring anything."""

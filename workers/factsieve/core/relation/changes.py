@@ -1,0 +1,201 @@
+"""Statements that say themselves what they put out of force: "no longer", "moved from X to Y", "has been cancelled"."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import msgspec
+
+from factsieve.core.guard.textnorm import normalise
+from factsieve.core.relation import words as w
+from factsieve.core.relation.align import items_of
+from factsieve.core.relation.parse import Clause, Token, key_of, parse, tokenise, verb_base
+
+_END: Final = re.compile(
+    r"\b(?:no longer|not (?:\w+ ){1,6}?any ?(?:more|longer)|n't (?:\w+ ){1,6}?any ?(?:more|longer)|stopped|stops|has ceased|ceased|ceases|quit|gave up|given up|gives up|giving up|discontinued|abolished|abandoned|scrapped|"
+    r"(?:is|are|was|were|been) (?:cancelled|canceled|called off|withdrawn|repealed|revoked|retired|removed|dropped|phased out|shut down)|came to an end|has ended|used to|formerly|got rid of|done away with|put an end to)\b",
+    re.IGNORECASE,
+)
+_MOVE: Final = re.compile(
+    r"\b(?:(?:moved|moves|switched|switches|changed|changes|migrated|migrates|relocated|transferred|passed|shifted|went|gone|converted|reassigned|re\w+ed|rescheduled|renamed|upgraded|downgraded|raised|lowered|increased|reduced|cut|grew|rose|fell|dropped|postponed|extended|shortened)"
+    r"(?: \w+){0,4}? from|(?:moved|switched|migrated|changed) (?:away|off)|moved out of|replaced|replaces|has been replaced|instead of|in place of|in favou?r of|no more|handed (?:\w+ ){0,4}?over to|gave (?:\w+ ){1,6}?(?:back|away)|has become|have become|became|turned into)\b",
+    re.IGNORECASE,
+)
+_INSTEAD: Final = re.compile(r"\binstead\b", re.IGNORECASE)
+_CORRECTION: Final = re.compile(
+    r"^\s*(?:correction|erratum|corrected|rectification|korrektur|corrección|correction \w+|rettifica|correção|исправление)\s*[:,-]\s*",
+    re.IGNORECASE,
+)
+_NOT_VALUE: Final = re.compile(r",\s*(?:and\s+)?not\s+", re.IGNORECASE)
+_RESCHEDULED: Final = re.compile(
+    r"\b(?:pushed back|pushed out|pushed|brought forward|moved forward|moved back|moved up|moved|postponed|rescheduled|delayed|put back|put off|advanced|deferred|extended|shifted|changed|raised|lowered|increased|reduced|cut|bumped)\s+(?:\w+ )?(?:to|until|till|by)\b",
+    re.IGNORECASE,
+)
+
+# What ends a state, by the state that it ends: words of the candidate's verb group -> words of the stored complement or verb.
+_ENDINGS: Final[tuple[tuple[frozenset[str], frozenset[str]], ...]] = (
+    (
+        w.words("merge close resolve fix complete finish cancel"),
+        w.words(
+            "open pending waiting wait await unresolved outstanding progress review ongoing unfinished incomplete draft broken"
+        ),
+    ),
+    (
+        w.words("approve reject decline refuse accept grant deny withdraw turn"),
+        w.words("pending open waiting wait await review outstanding undecided consideration submitted"),
+    ),
+    (w.words("pay settle"), w.words("unpaid outstanding due overdue open owing")),
+    (
+        w.words("ship deliver dispatch arrive clear"),
+        w.words("pending backordered waiting wait hold held customs transit delayed"),
+    ),
+    (w.words("expire lapse"), w.words("valid current active")),
+    (w.words("sell"), w.words("own owner owned property belong")),
+    (w.words("repair fix restore"), w.words("broken down out order faulty defective")),
+    (w.words("break fail crash"), w.words("working fixed repaired operational running")),
+    (w.words("hire fill appoint"), w.words("vacant unfilled")),
+    (w.words("resign retire leave quit"), w.words("work employ employed teach head manage lead serve")),
+)
+
+
+class Change(msgspec.Struct, frozen=True):
+    """That a candidate retires a stored statement by its own words; `whole` if it speaks to all that the stored one says."""
+
+    whole: bool
+    reason: str
+
+
+def has_change_words(text: str) -> bool:
+    """Return whether a statement says that something ended or moved."""
+    plain = normalise(text)
+    return bool(
+        _END.search(plain)
+        or _MOVE.search(plain)
+        or _CORRECTION.match(plain)
+        or _RESCHEDULED.search(plain)
+        or _NOT_VALUE.search(plain)
+        or _INSTEAD.search(plain)
+    )
+
+
+def strip_correction(text: str) -> tuple[str, bool]:
+    """Return a text without a leading "Correction:", and whether there was one."""
+    plain = normalise(text)
+    match = _CORRECTION.match(plain)
+    return (plain[match.end() :], True) if match else (text, False)
+
+
+def _alike(one: str, other: str) -> bool:
+    if one == other or key_of(one) == key_of(other):
+        return True
+    if one.startswith("re") and one[2:] == other:
+        return True
+    shared = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        shared += 1
+    return shared >= 5 and shared * 10 >= max(len(one), len(other)) * 6
+
+
+def _main_part(clause: Clause) -> list[Token]:
+    """Return the content words of the main clause: nothing after the first break."""
+    return [i.token for i in items_of(clause) if not i.after_break]
+
+
+def explicit_change(candidate: str, stored: str) -> Change | None:
+    """Return how a candidate retires a stored statement by words of change, None where it does not."""
+    new, old = normalise(candidate), normalise(stored)
+    end, move = _END.search(new), _MOVE.search(new)
+    rescheduled, instead = (
+        _RESCHEDULED.search(new),
+        _INSTEAD.search(new) and not re.search("instead of", new, re.IGNORECASE),
+    )
+    not_value = _NOT_VALUE.search(new)
+    if not (end or move or rescheduled or instead or not_value):
+        return None
+    if _END.search(old) or _RESCHEDULED.search(old) or _MOVE.search(old):
+        return None  # itself the report of a change
+    clause, told = parse(stored), parse(candidate)
+    if clause.verb is None or (clause.tense in ("past", "perfect") and not clause.passive):
+        return None
+    ours = [t.low for t in told.tokens]
+    theirs = _main_part(clause)
+    head = {t.low for t in clause.head}
+    missing = [t for t in theirs if not any(_alike(o, t.low) for o in ours)]
+    if not theirs or any(t.low in head for t in missing):
+        return None
+    verb_missing = [
+        t
+        for t in missing
+        if clause.verb
+        and (
+            t.key == clause.verb
+            or (verb_base(t.low) is not None
+            and t in clause.tokens[len(clause.head) : len(clause.tokens) - len(clause.tail) + 1])
+        )
+    ]
+    rest = [t for t in missing if t not in verb_missing]
+    if not rest and (not verb_missing or move or end):
+        if end and not move and _narrower(candidate, stored):
+            return Change(False, "says that a part of it ended")
+        if _negated_the_same(told, clause):
+            return None
+        return Change(True, "says that it changed or ended")
+    if (
+        rescheduled
+        and all(t.number or t.low in w.CALENDAR for t in rest)
+        and (any(t.number or t.low in w.CALENDAR for t in theirs))
+    ):
+        return Change(True, "gives a new time or amount in place of it")
+    if move or end or instead:
+        kept = [t for t in theirs if t not in missing]
+        if len(kept) * 2 >= len(theirs) and len(rest) <= 2:
+            return Change(False, "says that something of it changed")
+    return None
+
+
+def _negated_the_same(told: Clause, clause: Clause) -> bool:
+    return clause.negated and told.negated
+
+
+def _narrower(candidate: str, stored: str) -> bool:
+    """Return whether an ending is bound to an occasion that the stored statement does not name."""
+    known = [t.low for t in tokenise(stored)]
+    tokens = tokenise(candidate)
+    for index, token in enumerate(tokens[:-1]):
+        if token.comma and index > 2:
+            break
+        if token.low in ("on", "in", "at", "for", "to", "during", "before", "after", "outside", "except") and index > 2:
+            phrase = [t.low for t in tokens[index + 1 : index + 4] if t.low not in w.LIGHT]
+            if phrase and not any(_alike(p, k) for p in phrase[:2] for k in known):
+                return True
+    return False
+
+
+def ends_state(told: Clause, clause: Clause) -> bool:
+    """Return whether the candidate reports an event that ends the state which the stored statement describes."""
+    if (
+        told.verb is None
+        or told.negated
+        or clause.negated
+        or told.tense not in ("past", "perfect", "present")
+        or told.modal
+    ):
+        return False
+    if told.tense == "present" and not told.passive:
+        return False
+    if clause.tense not in ("present",) or not same_head(told, clause):
+        return False
+    state = (
+        {t.low for t in clause.tail[:6]} | {t.key for t in clause.tail[:6]} | ({clause.verb} if clause.verb else set())
+    )
+    return any(told.verb in ends and state & of for ends, of in _ENDINGS)
+
+
+def same_head(one: Clause, other: Clause) -> bool:
+    """Return whether two clauses have the same words before the verb, articles and order aside."""
+    mine = {t.key for t in one.head if t.low not in w.LIGHT and t.low not in w.NEGATORS}
+    theirs = {t.key for t in other.head if t.low not in w.LIGHT and t.low not in w.NEGATORS}
+    return bool(mine) and mine == theirs

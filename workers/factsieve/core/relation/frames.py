@@ -1,0 +1,601 @@
+"""What an English statement is to another one of the same frame: same subject, same verb, another value or not."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from factsieve.core.relation import words as w
+from factsieve.core.relation.align import Item, Segment, is_amount, is_naming, is_scope, is_time, items_of, segments
+from factsieve.core.relation.parse import Clause, Token
+from factsieve.core.relation.polarity import liking, opposite, prefixed
+from factsieve.core.relation.reading import Reading, Relation
+
+_GROUPS: Final = w.words(
+    "committee team board choir club list band council panel group staff crew cast jury union association league squad guild society network class community commission delegation trade press"
+)
+_PLACE_PREPOSITIONS: Final = w.words(
+    "in at on under underneath beneath behind beside near inside over above below between within outside off next to from by against along"
+)
+_TIME_ADJECTIVES: Final = w.words("due open closed valid available scheduled planned set until booked reserved back")
+_ONE_OBJECT: Final = w.words(
+    "cost weigh measure total equal average employ seat prefer favour favor call name title rank rate number favour run"
+)
+_UNIQUE: Final = w.SUPERLATIVES | w.words("where when who owner leader head captain president")
+_NOT_ROLES: Final = w.words(
+    "part member one proof kind type sort piece evidence example friend capable aware fond worthy sign made full full-time afraid proud home native graduate"
+)
+
+
+def _reading(relation: Relation, sureness: float, reason: str) -> Reading:
+    return Reading(relation, sureness, reason)
+
+
+def relate_frames(told: Clause, known: Clause) -> Reading | None:
+    """Return what a candidate (`told`) is to a stored statement (`known`), None where their forms tell nothing."""
+    if told.verb is None or known.verb is None:
+        return None
+    ours, theirs = items_of(told), items_of(known)
+    parts = segments(theirs, ours)
+    flip = _flip(told, known, ours, theirs, parts)
+    if flip is not None:
+        return flip
+    swap = _swapped(told, known, ours, theirs)
+    if swap is not None:
+        return swap
+    if told.negated != known.negated:
+        return None
+    if not parts:
+        return None
+    if told.verb != known.verb or told.passive != known.passive:
+        return _voices(told, known)
+    if _tense(told) != _tense(known):
+        return None
+    heads = [p for p in parts if any(i.region == "h" for i in p.items)]
+    verbs = [p for p in parts if any(i.region == "v" for i in p.items)]
+    if verbs:
+        return None
+    if heads:
+        return _other_head(told, known, parts, heads)
+    if all(not p.stored for p in parts):
+        return _reading(Relation.REFINES, 0.75, "says the same and adds to it")
+    if all(not p.candidate for p in parts):
+        return _reading(Relation.COVERED, 0.75, "says a part of what is stored")
+    return _other_tail(told, known, parts)
+
+
+def _tense(clause: Clause) -> str:
+    return "present" if clause.tense in ("present", "modal", "future") else clause.tense
+
+
+def is_state(clause: Clause) -> bool:
+    """Return whether a clause tells how things stand and not what happened."""
+    if clause.tense in ("present", "modal", "future"):
+        return not (clause.progressive and clause.verb not in ("run", "work", "wait", "live", "use", "listen", "stay"))
+    return clause.tense == "perfect" and clause.passive
+
+
+def _indefinite(head: tuple[Token, ...]) -> bool:
+    """Return whether the subject is no particular one: "a man", "two dogs", "some people"."""
+    if not head:
+        return False
+    first = head[0]
+    return (
+        (first.low in w.INDEFINITE
+        and not (len(head) > 1 and head[1].low in ("of", "'s"))
+        and first.low not in ("one",))
+        or (first.number
+        and len(head) > 1
+        and not first.name
+        and not head[1].name)
+    )
+
+
+# --- denial -----------------------------------------------------------------------------------------------------------
+
+
+def _flip(
+    told: Clause, known: Clause, ours: tuple[Item, ...], theirs: tuple[Item, ...], parts: tuple[Segment, ...]
+) -> Reading | None:
+    """Return a reading where one statement denies the other: negation, an opposite verb or predicate, a turned liking."""
+    likes, liked = liking(told), liking(known)
+    if likes and liked:
+        return _turned_liking(likes, liked, parts)
+    denied = told.negated != known.negated
+    turned = [p for p in parts if _opposite_predicate(told, known, p)]
+    rest = [p for p in parts if p not in turned and not _without_weight(p, told, known)]
+    before = [p for p in rest if not all(i.after_break for i in p.items)]
+    if not denied and not turned:
+        return None
+    if len(turned) > 1:
+        return None
+    if denied and turned:
+        return (
+            _reading(Relation.BOTH_STAND, 0.6, "an opposite word that is denied says much the same")
+            if not before
+            else None
+        )
+    if denied and any(
+        prefixed(a.token.low, b.token.low) or prefixed(b.token.low, a.token.low)
+        for p in parts
+        for a in p.stored
+        for b in p.candidate
+    ):
+        return _reading(Relation.BOTH_STAND, 0.5, "both deny it, each in its way")
+    if any(i.region == "h" for p in before for i in p.items):
+        return None
+    if not (is_state(told) and is_state(known)):
+        return _reading(Relation.CONFLICTS, 0.6, "denies what is stored about an event") if not before else None
+    if _indefinite(known.head) or _indefinite(told.head):
+        return _reading(Relation.CONFLICTS, 0.5, "denies it of no particular one") if not before else None
+    reason = "denies what is stored" if denied else "says the opposite of what is stored"
+    if not before:
+        return _reading(Relation.REPLACES, 0.92, reason)
+    if all(not p.candidate for p in before) and _covers(ours, theirs) >= 0.6:
+        return _reading(Relation.CONFLICTS, 0.6, reason + ", but not of all of it")
+    if any(p.stored and p.candidate for p in before) or any(is_scope(p.items) for p in before):
+        return _reading(Relation.BOTH_STAND, 0.6, "the opposite, of another thing or occasion")
+    return _reading(Relation.CONFLICTS, 0.6, reason + ", with a condition")
+
+
+def _covers(ours: tuple[Item, ...], theirs: tuple[Item, ...]) -> float:
+    mine = {i.key for i in ours}
+    return sum(i.key in mine for i in theirs) / max(1, len(theirs))
+
+
+def _without_weight(part: Segment, told: Clause, known: Clause) -> bool:
+    """Return whether a difference carries no content of its own: "any", "again", an auxiliary, the word of liking itself."""
+    return all(
+        i.token.low in ("any", "some", "again", "at", "all", "longer", "both", "even", "either", "ever")
+        or (i.region == "v"
+        and i.key in ("do", "be", "have", "can"))
+        for i in part.items
+    )
+
+
+def _opposite_predicate(told: Clause, known: Clause, part: Segment) -> bool:
+    """Return whether a difference is an opposite verb, or opposite words right after a form of be."""
+    if len(part.stored) != 1 or len(part.candidate) != 1:
+        return False
+    one, other = part.stored[0], part.candidate[0]
+    if not opposite(one.token.low, other.token.low):
+        return False
+    if one.region == "v" and other.region == "v":
+        return True
+    for item, clause in ((one, known), (other, told)):
+        if item.region == "v":
+            if not clause.passive:
+                return False
+        elif item.region != "t" or not clause.copular or item.chunk > 0 or _first_of_tail(clause, item) is False:
+            return False
+    return True
+
+
+def _first_of_tail(clause: Clause, item: Item) -> bool:
+    start = len(clause.tokens) - len(clause.tail)
+    between = clause.tokens[start : item.position]
+    return all(
+        t.low in w.LIGHT or t.low.endswith("ly") or t.low in ("again", "not", "switched", "turned") for t in between
+    )
+
+
+def _turned_liking(likes: int, liked: int, parts: tuple[Segment, ...]) -> Reading | None:
+    rest = [
+        p
+        for p in parts
+        if not all(i.region == "v" or i.key in ("like",) for i in p.items) and not all(i.after_break for i in p.items)
+    ]
+    rest = [p for p in rest if not all(i.token.low in ("stand", "really", "very", "much") for i in p.items)]
+    if any(p.stored for p in rest):
+        return _reading(Relation.BOTH_STAND, 0.85, "likes and dislikes of other things stand beside each other")
+    if likes == liked:
+        return None
+    if rest:
+        return _reading(Relation.CONFLICTS, 0.6, "a turned liking, with a condition")
+    return _reading(Relation.REPLACES, 0.93, "a liking that has turned")
+
+
+# --- the same words in another order ----------------------------------------------------------------------------------
+
+
+def _swapped(told: Clause, known: Clause, ours: tuple[Item, ...], theirs: tuple[Item, ...]) -> Reading | None:
+    """Return a reading where the same words stand in another order: who is more than whom, who reports to whom."""
+    if sorted(i.key for i in ours) != sorted(i.key for i in theirs) or [i.key for i in ours] == [i.key for i in theirs]:
+        return None
+    if told.negated != known.negated or told.verb != known.verb or told.passive != known.passive:
+        return None
+    if [t.key for t in told.head if t.low not in w.LIGHT] == [t.key for t in known.head if t.low not in w.LIGHT]:
+        if told.verb in w.PREFERENCE_VERBS or any(t.low in ("rather", "over", "than", "instead") for t in told.tail):
+            if (
+                is_state(told)
+                and is_state(known)
+                and _turned_around(["rather", "than", "over", "instead"], told.tail, known.tail)
+            ):
+                return _reading(Relation.REPLACES, 0.9, "the preference is the other way round")
+        return None
+    if not is_state(told):
+        return _reading(Relation.BOTH_STAND, 0.8, "another doer")
+    comparing = any(t.low in ("than", "ahead", "above", "below", "over", "under") for t in told.tail) and any(
+        t.low in ("than", "ahead", "above", "below", "over", "under") for t in known.tail
+    )
+    if comparing or told.verb in ("report", "outrank", "exceed", "precede", "follow", "lead", "manage", "supervise"):
+        if told.verb in ("be", "report", "rank", "have", "fill") or comparing:
+            return _reading(Relation.REPLACES, 0.88, "the same relation the other way round")
+    return _reading(Relation.BOTH_STAND, 0.6, "the same relation the other way round can hold too")
+
+
+def _turned_around(pivots: list[str], mine: tuple[Token, ...], theirs: tuple[Token, ...]) -> bool:
+    def halves(tail: tuple[Token, ...]) -> tuple[set[str], set[str]] | None:
+        for index, token in enumerate(tail):
+            if (
+                token.low in pivots
+                and index
+                and not (token.low == "rather" and index + 1 < len(tail) and tail[index + 1].low != "than")
+            ):
+                left = {t.key for t in tail[:index] if t.low not in w.LIGHT}
+                right = {t.key for t in tail[index + 1 :] if t.low not in w.LIGHT}
+                return left, right
+        return None
+
+    one, other = halves(mine), halves(theirs)
+    return (
+        one is not None
+        and other is not None
+        and bool(one[0] - one[1])
+        and bool(one[0] & other[1])
+        and bool(other[0] & one[1])
+    )
+
+
+# --- another subject --------------------------------------------------------------------------------------------------
+
+
+def _other_head(told: Clause, known: Clause, parts: tuple[Segment, ...], heads: list[Segment]) -> Reading:
+    """Return a reading where the words before the verb differ: mostly another subject, unless the rest names the only one."""
+    tails = [p for p in parts if p not in heads and not all(i.after_break for i in p.items)]
+    both = _reading(Relation.BOTH_STAND, 0.85, "of another subject, time or occasion")
+    if any(any(i.region != "h" for i in p.items) for p in heads):
+        return both
+    if not (is_state(told) and is_state(known)):
+        return both
+    if any(_is_leading(known, i) for p in heads for i in p.stored) or any(
+        _is_leading(told, i) for p in heads for i in p.candidate
+    ):
+        timed = all(is_time(p.items) and any(i.token.number for i in p.items) for p in heads)
+        if (
+            timed
+            and told.verb in w.TIME_VERBS | {"be", "make"}
+            and told.head
+            and told.head[0].low in ("at", "on")
+            and not any(is_time(p.items) for p in tails)
+            and not _measures(told)
+        ):
+            return _reading(Relation.REPLACES, 0.85, "another time of the same appointment")
+        return both
+    if len(heads) != 1 or not heads[0].replaced or any(p.stored or p.candidate for p in tails):
+        return both
+    if _indefinite(known.head) or _indefinite(told.head):
+        return both
+    if not (_whole_subject(known, heads[0].stored) and _whole_subject(told, heads[0].candidate)):
+        return both
+    if told.copular and _names_the_one(told.tail):
+        return _reading(Relation.REPLACES, 0.87, "another one holds what only one can be")
+    if told.verb in w.AGENT_VERBS and not told.passive and _definite(told.tail):
+        return _reading(Relation.REPLACES, 0.82, "another one in charge of the same thing")
+    return both
+
+
+def _measures(clause: Clause) -> bool:
+    return any(t.number for t in clause.tail)
+
+
+def _is_leading(clause: Clause, item: Item) -> bool:
+    return bool(clause.head) and clause.head[0].low in w.LEADING
+
+
+def _whole_subject(clause: Clause, changed: tuple[Item, ...]) -> bool:
+    """Return whether all of the subject differs or what differs is its name or number: "Press 9" / "Press 14"."""
+    content = [t for t in clause.head if t.low not in w.LIGHT]
+    positions = {i.token.surface for i in changed}
+    same = [t for t in content if t.surface not in positions]
+    if not same:
+        return True
+    return all(i.token.number for i in changed) and len(same) == 1
+
+
+def _names_the_one(tail: tuple[Token, ...]) -> bool:
+    """Return whether a complement names what only one can be: "the owner of", "where", "my favourite", "head of"."""
+    lows = [t.low for t in tail]
+    if not lows:
+        return False
+    if lows[0] in ("where", "when", "who", "what"):
+        return True
+    if any(low in _UNIQUE or low.endswith("est") for low in lows[:5]) and lows[0] not in (
+        "a",
+        "an",
+        "one",
+        "among",
+        "in",
+        "at",
+        "on",
+    ):
+        return True
+    if lows[0] == "the":
+        head = _complement_head(tail[1:])
+        return head is not None and not head.low.endswith("s")
+    head = _complement_head(tail)
+    return (
+        head is not None
+        and "of" in lows[1:4]
+        and head.low not in _NOT_ROLES
+        and not head.low.endswith("s")
+        and lows[0] not in w.DETERMINERS
+        and not tail[0].number
+        and lows[0] not in w.PREPOSITIONS
+    )
+
+
+def _complement_head(tail: tuple[Token, ...]) -> Token | None:
+    head = None
+    for token in tail:
+        if token.low in w.PREPOSITIONS or token.low in _BREAK_WORDS:
+            break
+        head = token
+        if token.comma:
+            break
+    return head
+
+
+_BREAK_WORDS: Final = w.words("that which who where when and or but because")
+
+
+def _definite(tail: tuple[Token, ...]) -> bool:
+    if not tail:
+        return False
+    first = tail[0]
+    return (
+        first.low in ("the", "this", "that", "my", "our", "your", "his", "her", "their")
+        or (first.name
+        and first.low not in ("a", "an"))
+        or first.low in ("most",)
+    )
+
+
+# --- another value ----------------------------------------------------------------------------------------------------
+
+
+def _other_tail(told: Clause, known: Clause, parts: tuple[Segment, ...]) -> Reading:
+    """Return a reading where only what follows the verb differs."""
+    near = [p for p in parts if not all(i.after_break for i in p.items)]
+    if not near:
+        return _reading(Relation.CONFLICTS, 0.4, "differs in what is added to the statement")
+    if not (is_state(told) and is_state(known)):
+        return _past_value(told, known, near)
+    if _indefinite(known.head) or _indefinite(told.head):
+        return _reading(Relation.BOTH_STAND, 0.7, "of no particular one")
+    replaced = [p for p in near if p.replaced]
+    if not replaced:
+        return _reading(Relation.CONFLICTS, 0.4, "each says something that the other does not")
+    verdicts = [_value(told, known, p, parts) for p in replaced]
+    if "both" in verdicts:
+        return _reading(Relation.BOTH_STAND, 0.8, "another value of what can have many, or of another occasion")
+    if all(v == "one" for v in verdicts):
+        loose = [p for p in near if not p.replaced]
+        if any(is_scope(p.items) for p in loose) or sum(len(p.items) for p in loose) > 2:
+            return _reading(Relation.CONFLICTS, 0.6, "another value, with a condition")
+        if any(p.stored for p in loose):
+            return _reading(Relation.CONFLICTS, 0.6, "another value, and it does not speak to all of what is stored")
+        return _reading(Relation.REPLACES, 0.9, "another value of what has one at a time")
+    return _reading(Relation.CONFLICTS, 0.55, "another value; it is not known whether both can hold")
+
+
+def _past_value(told: Clause, known: Clause, near: list[Segment]) -> Reading:
+    """Return a reading of two past statements: two events stand, the last one of a kind is one."""
+    head = [t.low for t in known.head]
+    picked = any(low in ("last", "latest", "recent") for low in head)
+    if (
+        picked
+        and told.copular
+        and not any(i.region == "h" for p in near for i in p.items)
+        and not any(low in w.LEADING for low in head[:1])
+    ):
+        return _reading(Relation.REPLACES, 0.85, "another last one of its kind")
+    if told.verb == "be" and not told.passive:
+        return _reading(Relation.BOTH_STAND, 0.6, "how things were at one time and at another")
+    return _reading(Relation.BOTH_STAND, 0.9, "two events")
+
+
+def _value(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, ...]) -> str:
+    """Return whether a differing stretch after the verb is the value of one-at-a-time: one, both or unknown."""
+    first, other = part.stored[0], part.candidate[0]
+    if first.chunk != other.chunk or (first.preposition != other.preposition and not (is_time(part.items))):
+        return "unknown" if not is_scope(part.items) else "both"
+    verb, chunk = told.verb or "", first.chunk
+    if _listed(told, other) or _listed(known, first):
+        return "unknown"
+    if told.copular:
+        return _copular(told, known, part)
+    amount = is_amount(part.stored) and is_amount(part.candidate)
+    timed = is_time(part.stored) and is_time(part.candidate)
+    if verb == "have" or verb == "be":
+        return "one" if amount and chunk == 0 else _had(told, part)
+    if verb in w.PREFERENCE_VERBS and chunk == 0:
+        return "one"
+    if timed and chunk > 0:
+        return _time(told, known, part, parts)
+    if amount:
+        return "one" if verb not in ("merge", "close", "send", "visit", "attend") else "both"
+    if is_scope(part.items):
+        return "both"
+    if told.passive and first.preposition == "by":
+        return "one" if verb in w.AGENT_VERBS | w.ONE_VERBS - w.MANY_VERBS and chunk == 1 else "unknown"
+    if (
+        verb in w.PLACE_VERBS
+        and verb not in w.MANY_VERBS
+        and chunk == 1
+        and first.preposition in _PLACE_PREPOSITIONS | {"to", "with"}
+    ):
+        return "one" if first.preposition != "with" or verb in ("bank", "register", "park") else "unknown"
+    if told.passive and verb in w.ONE_VERBS and chunk <= 1:
+        return (
+            "one"
+            if first.preposition not in ("for", "with", "of", "about") or verb in ("schedule", "plan", "set")
+            else "unknown"
+        )
+    if verb in _ONE_OBJECT and chunk == 0:
+        return "one" if verb != "run" or any(i.token.number for i in part.items) else "unknown"
+    if verb in ("lead", "head") or verb in w.MANY_VERBS:
+        return "both"
+    if _value_naming(part) and verb in w.ONE_VERBS:
+        return "one"
+    return "unknown"
+
+
+def _value_naming(part: Segment) -> bool:
+    return all(i.before in w.VALUE_NAMES and i.token.number for i in part.items)
+
+
+def _listed(clause: Clause, item: Item) -> bool:
+    """Return whether a word stands in a list: "peanuts and shellfish", where another value may stand beside the first."""
+    index = item.position
+    around = clause.tokens[max(0, index - 2) : index + 3]
+    return (
+        any(t.low in ("and", "or", "&") for t in around[:2])
+        and index > 0
+        and clause.tokens[index - 1].low in ("and", "or", "&", "both", "either")
+    )
+
+
+def _time(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, ...]) -> str:
+    """Return whether a differing time is the value of a schedule, or the occasion that the statement is about."""
+    verb = told.verb or ""
+    if verb not in w.TIME_VERBS and not (told.passive and verb in w.ONE_VERBS) and not told.copular:
+        return "both" if not any(i.token.number for i in part.items) else "unknown"
+    if any(i.token.number for i in part.items):
+        return "one"
+    changed = {i.position for p in parts for i in p.stored}
+    fixed = [i for i in items_of(known) if i.region == "t" and i.position not in changed and (is_time((i,)))]
+    return "both" if fixed or is_scope(part.items) else "one"
+
+
+def _had(told: Clause, part: Segment) -> str:
+    """Return whether what a subject has is one: "has its head office in", "has a limit of"."""
+    if (
+        part.stored[0].chunk >= 1
+        and told.tail
+        and told.tail[0].low in ("its", "his", "her", "their", "the", "our", "my")
+        and part.stored[0].preposition in _PLACE_PREPOSITIONS
+    ):
+        return "one"
+    return "unknown" if part.stored[0].chunk else "both"
+
+
+def _copular(told: Clause, known: Clause, part: Segment) -> str:
+    """Return whether what differs after a form of be is one at a time."""
+    first = part.stored[0]
+    start = [t for t in known.tail]
+    lead = [t.low for t in start]
+    there = known.head[-1:] and known.head[-1].low == "there"
+    amount = is_amount(part.stored) and is_amount(part.candidate)
+    timed = is_time(part.stored) and is_time(part.candidate)
+    attribute = _attribute(known)
+    if there:
+        return "one" if amount and first.chunk == 0 else "unknown"
+    if first.chunk == 0:
+        whole = _starts_complement(known, first)
+        if not whole:
+            return "one" if amount and attribute != "both" else "unknown" if not is_scope(part.items) else "both"
+        if attribute == "both":
+            return "both"
+        if amount or timed:
+            return "one"
+        if {i.token.low for i in part.items} <= w.STATUS_WORDS:
+            return "one"
+        return "one" if attribute == "one" else "unknown"
+    if first.chunk >= 1 and _complement_words(known):
+        if lead and lead[0] in _TIME_ADJECTIVES and (timed or amount or first.preposition in ("until", "till")):
+            return "one" if any(i.token.number for i in part.items) or lead[0] == "due" else "unknown"
+        if amount and attribute == "one":
+            return "one"
+        return "both"
+    if first.chunk == 1:
+        if timed:
+            return "one"
+        if any(i.key in _GROUPS for i in items_of(known) if i.region == "t"):
+            return "both"
+        return "one" if first.preposition in _PLACE_PREPOSITIONS else "unknown"
+    if timed or amount:
+        return "one" if any(i.token.number for i in part.items) else "both"
+    return "unknown" if not is_scope(part.items) else "both"
+
+
+def _complement_words(clause: Clause) -> bool:
+    """Return whether something stands between the form of be and the first preposition."""
+    for token in clause.tail:
+        if token.low in w.PREPOSITIONS:
+            return False
+        if token.low not in w.LIGHT:
+            return True
+    return False
+
+
+def _starts_complement(clause: Clause, item: Item) -> bool:
+    start = len(clause.tokens) - len(clause.tail)
+    return all(
+        t.low in w.LIGHT or t.low in ("about", "around", "only", "just") for t in clause.tokens[start : item.position]
+    )
+
+
+def _attribute(clause: Clause) -> str:
+    """Return whether the subject of a form of be is an attribute with one value: "the port of X", "my locker number"."""
+    head = None
+    for index, token in enumerate(clause.head):
+        if index == 0 and token.low in w.LEADING:
+            return "unknown"
+        if token.low in w.PREPOSITIONS and head is not None:
+            break
+        if token.low == "'s":
+            head = None
+            continue
+        if token.low not in w.DETERMINERS and token.low not in w.LIGHT:
+            head = token
+    if head is None:
+        return "unknown"
+    lows = [t.low for t in clause.head]
+    if lows[0] in ("a", "an", "one", "another", "some", "among"):
+        return "both"
+    if any(low in w.SUPERLATIVES for low in lows):
+        return "one"
+    if head.key in w.ONE_NOUNS and not (head.low.endswith("s") and head.key != head.low):
+        return "one"
+    if head.key in w.MANY_NOUNS or (head.low.endswith("s") and not head.name and head.key != head.low):
+        return "both"
+    return "unknown"
+
+
+# --- active and passive -----------------------------------------------------------------------------------------------
+
+
+def _voices(told: Clause, known: Clause) -> Reading | None:
+    """Return a reading where one statement is active and the other passive: "is owned by team K", "team O owns"."""
+    if told.verb != known.verb or told.passive == known.passive or not (is_state(told) and is_state(known)):
+        return None
+    passive, active = (told, known) if told.passive else (known, told)
+    by = next((i for i, t in enumerate(passive.tail) if t.low == "by"), None)
+    if by is None:
+        return None
+    agent = {t.key for t in passive.tail[by + 1 :] if t.low not in w.LIGHT}
+    patient = {t.key for t in passive.head + passive.tail[:by] if t.low not in w.LIGHT and t.low not in w.PREPOSITIONS}
+    doer = {t.key for t in active.head if t.low not in w.LIGHT}
+    done = {t.key for t in active.tail if t.low not in w.LIGHT and t.low not in w.PREPOSITIONS}
+    if patient != done:
+        return _reading(Relation.BOTH_STAND, 0.6, "of another thing")
+    if agent == doer:
+        return None
+    if told.verb in w.AGENT_VERBS or (told.verb in ("hold", "host") and "most" in patient):
+        return _reading(Relation.REPLACES, 0.85, "another one in charge of the same thing")
+    return _reading(Relation.CONFLICTS, 0.5, "done by another one")
+
+
+def names_a_thing(part: Segment) -> bool:
+    """Return whether a difference is only the number or code of a thing."""
+    return bool(part.items) and all(is_naming(i) for i in part.items)

@@ -1,0 +1,130 @@
+"""What a candidate is to a stored statement. First rule that speaks wins; in doubt both stand."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Final
+
+from factsieve.core.guard import Comparison
+from factsieve.core.guard.language import detect
+from factsieve.core.guard.textnorm import fold, normalise
+from factsieve.core.relation import mood
+from factsieve.core.relation.changes import ends_state, explicit_change, has_change_words, same_head, strip_correction
+from factsieve.core.relation.foreign import relate_foreign
+from factsieve.core.relation.frames import is_state, relate_frames
+from factsieve.core.relation.labelled import relate_labelled
+from factsieve.core.relation.parse import parse
+from factsieve.core.relation.reading import NliScores, Reading, Relation
+
+SURE: Final = 0.8
+"""From this sureness on a `replaces` may retire."""
+NLI_SURE: Final = 0.993
+NLI_NO: Final = 0.2
+
+
+def relate(
+    candidate_text: str,
+    candidate_at: datetime,
+    stored_text: str,
+    stored_at: datetime,
+    similarity: float,
+    same_slot: bool,
+    comparison: Comparison,
+    nli: NliScores | None = None,
+) -> Reading:
+    """Return what a candidate is to a stored statement. Never raises; the same arguments give the same reading."""
+    if fold(normalise(candidate_text)) == fold(normalise(stored_text)):
+        return Reading(Relation.SAME, 1.0, "the same words")
+    tone = _tone(candidate_text, stored_text, comparison)
+    if tone is not None:
+        return tone
+    if same_slot:
+        return _same_slot(comparison)
+    reading = _content(candidate_text, stored_text, comparison)
+    return _weigh(reading, candidate_text, stored_text, comparison, nli)
+
+
+def _tone(candidate: str, stored: str, comparison: Comparison) -> Reading | None:
+    """Return a reading where one of both asks, guesses or plans: nothing firm is retired by it."""
+    ours, theirs = mood.weight(candidate), mood.weight(stored)
+    if ours <= 1 and ours <= theirs:
+        if comparison.clear and not comparison.missing and ours == theirs:
+            return Reading(Relation.SAME, 0.8, "asks or guesses the same")
+        return Reading(Relation.BOTH_STAND, 0.9, "a question, condition or guess puts nothing out of force")
+    if ours == 2 and theirs == 3:
+        return Reading(Relation.BOTH_STAND, 0.85, "a plan puts nothing out of force")
+    if theirs < ours and theirs == 1:
+        only = {f.kind for f in comparison.findings} <= {"hedge", "modality", "tense", "question", "novelty"} and bool(
+            comparison.findings
+        )
+        if only and not comparison.missing and comparison.aligned >= 0.8:
+            return Reading(Relation.REFINES, 0.8, "states what was a guess")
+        return Reading(Relation.BOTH_STAND, 0.7, "a guess and a statement")
+    if theirs == 0:
+        return Reading(Relation.BOTH_STAND, 0.9, "a question was stored")
+    return None
+
+
+def _same_slot(comparison: Comparison) -> Reading:
+    """Return the reading of two statements of one slot: a slot has one value at a time."""
+    if comparison.clear:
+        if comparison.missing:
+            return Reading(Relation.COVERED, 0.9, "the slot's fact says it already, and more")
+        return Reading(Relation.SAME, 0.9, "the slot's fact says it already")
+    if not comparison.findings and not comparison.missing:
+        return Reading(Relation.REFINES, 0.9, "says all of the slot's fact, and more")
+    return Reading(Relation.REPLACES, 0.95, "another value of the same slot")
+
+
+def _content(candidate: str, stored: str, comparison: Comparison) -> Reading:
+    labelled = relate_labelled(candidate, stored)
+    if labelled is not None:
+        return labelled
+    text, corrected = strip_correction(candidate)
+    if comparison.clear and comparison.judgeable:
+        if comparison.missing:
+            return Reading(Relation.COVERED, 0.85, "the stored fact says it already, and more")
+        return Reading(Relation.SAME, 0.85, "says the same in other words")
+    english = detect(normalise(text)) == "en" and detect(normalise(stored)) == "en"
+    if not english:
+        return relate_foreign(text, stored, comparison)
+    change = explicit_change(text, stored)
+    if change is not None:
+        return (
+            Reading(Relation.REPLACES, 0.9, change.reason)
+            if change.whole
+            else Reading(Relation.CONFLICTS, 0.6, change.reason)
+        )
+    told, known = parse(text), parse(stored)
+    reading = relate_frames(told, known)
+    if reading is not None:
+        if corrected and reading.relation is Relation.CONFLICTS:
+            return Reading(Relation.REPLACES, 0.85, "corrects what is stored")
+        return reading
+    if ends_state(told, known):
+        return Reading(Relation.REPLACES, 0.83, "tells what ended the stored state")
+    return _unframed(candidate, stored, comparison)
+
+
+def _unframed(candidate: str, stored: str, comparison: Comparison) -> Reading:
+    if not comparison.findings and comparison.novelty and not comparison.missing and comparison.aligned >= 0.0:
+        return Reading(Relation.REFINES, 0.6, "says all of it and adds to it")
+    if comparison.conflict and comparison.same_subject and comparison.aligned >= 0.7:
+        return Reading(Relation.CONFLICTS, 0.4, "may exclude what is stored")
+    if not comparison.same_subject:
+        return Reading(Relation.UNRELATED, 0.6, "about something else")
+    return Reading(Relation.BOTH_STAND, 0.4, "not the same, and nothing shows that one puts the other out of force")
+
+
+def _weigh(reading: Reading, candidate: str, stored: str, comparison: Comparison, nli: NliScores | None) -> Reading:
+    """Return the reading with an NLI model's opinion counted in."""
+    if nli is None:
+        return reading
+    if reading.relation is Relation.REPLACES and nli.stronger < NLI_NO:
+        return Reading(Relation.CONFLICTS, 0.5, reading.reason + "; the NLI model sees no contradiction")
+    if reading.relation in (Relation.SAME, Relation.COVERED) and nli.stronger >= 0.8:
+        return Reading(Relation.CONFLICTS, 0.5, "the NLI model sees a contradiction")
+    return reading
+
+
+__all__ = ["SURE", "has_change_words", "is_state", "relate", "same_head"]
