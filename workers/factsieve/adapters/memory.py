@@ -283,7 +283,7 @@ class MemoryOutbox:
         """Return the messages of a topic, in the order sent."""
         return [message for message in self.messages if message.topic == topic]
 
-    def latest(self, topic: str) -> dict[bytes, bytes | None]:
+    def latest(self, topic: str) -> dict[bytes | None, bytes | None]:
         """Return what a compacted topic would hold: each key's last value, tombstones (None) included."""
         return {message.key: message.value for message in self.of(topic)}
 

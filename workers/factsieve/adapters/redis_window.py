@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
@@ -124,7 +124,7 @@ class RedisWindow:
             wanted.append((at_us, [f"{prefix}{text}:{number}" for number in (bucket - 1, bucket, bucket + 1)]))
         keys = list(dict.fromkeys(key for _, around in wanted for key in around))
         async with self._guarded():
-            values = await self._redis.mget(keys)
+            values = cast(list[bytes | None], await self._redis.mget(keys))
         entries = {key: _entries(value) for key, value in zip(keys, values, strict=True) if value is not None}
         return [
             nearest_hit((entry for key in around for entry in entries.get(key, ())), at_us, self._window_us)
