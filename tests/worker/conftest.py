@@ -1,0 +1,1 @@
+from kafka.brokers import apache, broker, tansu  # noqa: F401 - fixtures

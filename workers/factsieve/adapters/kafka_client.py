@@ -1,0 +1,105 @@
+"""How a Kafka client reaches its brokers: addresses, TLS and SASL, as options of aiokafka's clients."""
+
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, Final, Literal
+
+import msgspec
+from aiokafka.errors import KafkaError
+
+from factsieve.core.errors import BadSettings, Transient
+
+Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
+Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+
+SERVICE: Final = "kafka"
+
+
+class KafkaSecurity(msgspec.Struct, frozen=True, kw_only=True):
+    """How a listener wants to be spoken to. The password never shows in the representation.
+
+    `ca_file` (PEM) replaces the system's authorities; `cert_file` and `key_file` (PEM) are a client's own, for mutual TLS.
+    """
+
+    protocol: Protocol = "PLAINTEXT"
+    mechanism: Mechanism = "SCRAM-SHA-512"
+    username: str | None = None
+    password: str | None = None
+    ca_file: str | None = None
+    cert_file: str | None = None
+    key_file: str | None = None
+    key_password: str | None = None
+    verify_hostname: bool = True
+
+    @property
+    def uses_sasl(self) -> bool:
+        """Return whether a user name and a password are sent."""
+        return self.protocol.startswith("SASL")
+
+    @property
+    def uses_tls(self) -> bool:
+        """Return whether the connection is encrypted."""
+        return self.protocol.endswith("SSL")
+
+    def __repr__(self) -> str:
+        return f"KafkaSecurity(protocol={self.protocol!r}, mechanism={self.mechanism!r}, username={self.username!r})"
+
+    def ssl_context(self) -> ssl.SSLContext | None:
+        """Return the TLS context, or None without TLS. Raises BadSettings for a file that is missing or not PEM."""
+        if not self.uses_tls:
+            return None
+        try:
+            context = ssl.create_default_context(cafile=self.ca_file)
+            context.check_hostname = self.verify_hostname
+            if self.cert_file is not None:
+                context.load_cert_chain(self.cert_file, self.key_file, self.key_password)
+        except (OSError, ssl.SSLError) as error:
+            files = [name for name in (self.ca_file, self.cert_file, self.key_file) if name is not None]
+            raise BadSettings(f"Kafka TLS: {error} (files: {', '.join(files)}); expected readable PEM files") from error
+        return context
+
+    def client_options(self) -> dict[str, Any]:
+        """Return the keyword arguments for any aiokafka client. Raises BadSettings for SASL without a user name or password."""
+        options: dict[str, Any] = {"security_protocol": self.protocol}
+        if self.uses_sasl:
+            if not self.username or self.password is None:
+                raise BadSettings(f"Kafka {self.protocol} needs a user name and a password")
+            options |= {
+                "sasl_mechanism": self.mechanism,
+                "sasl_plain_username": self.username,
+                "sasl_plain_password": self.password,
+            }
+        if self.uses_tls:
+            options["ssl_context"] = self.ssl_context()
+        return options
+
+
+class KafkaTransient(Transient):
+    """Kafka did not take it. `retriable`: the client library expects the same call to work later.
+
+    Where it is False (no permission, a topic that refuses the record, ...) the call works again only once someone changed
+    something; waiting is still right, and so is telling someone.
+    """
+
+    def __init__(self, message: str, *, retriable: bool) -> None:
+        super().__init__(SERVICE, message)
+        self.retriable = retriable
+
+
+@contextmanager
+def kafka_errors(doing: str) -> Iterator[None]:
+    """Turn what the client raises into `KafkaTransient`, with what was being done."""
+    try:
+        yield
+    except KafkaError as error:
+        raise KafkaTransient(f"{doing}: {describe(error)}", retriable=bool(error.retriable)) from error
+    except (OSError, TimeoutError) as error:
+        raise KafkaTransient(f"{doing}: {error or type(error).__name__}", retriable=True) from error
+
+
+def describe(error: BaseException) -> str:
+    """Return an error's class and text."""
+    text = str(error)
+    name = type(error).__name__
+    return text if text.startswith(name) or name in text else f"{name}: {text}" if text else name

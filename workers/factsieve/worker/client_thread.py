@@ -1,0 +1,212 @@
+"""The thread in which the Kafka client lives: fetches with their assignment and number, heartbeats as a lease, bounded commits.
+
+Faust runs aiokafka in a thread with an event loop of its own; what is here runs in that loop unless it says otherwise.
+"""
+# ruff: noqa: ANN401 - Faust and aiokafka are untyped, and so is what they hand over
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import structlog
+from aiokafka.consumer.group_coordinator import GroupCoordinator
+from aiokafka.errors import (
+    CommitFailedError,
+    ConsumerStoppedError,
+    GroupAuthorizationFailedError,
+    IllegalStateError,
+    KafkaError,
+    TopicAuthorizationFailedError,
+)
+from aiokafka.protocol.group import HeartbeatRequest, SyncGroupRequest
+from aiokafka.structs import OffsetAndMetadata
+from aiokafka.structs import TopicPartition as KafkaTopicPartition
+from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
+
+from factsieve.core.errors import Bug
+from factsieve.worker.feeds import Feeds
+from factsieve.worker.fence import LeaseFence
+
+if TYPE_CHECKING:
+    from factsieve.worker.consumer import SafeConsumer
+
+log = structlog.get_logger(__name__)
+
+_NO_ERROR: Final = 0
+_ILLEGAL_GENERATION: Final = 22
+_UNKNOWN_MEMBER_ID: Final = 25
+_REBALANCE_IN_PROGRESS: Final = 27
+_FENCED_INSTANCE_ID: Final = 82
+_EXPELLED: Final = frozenset({_ILLEGAL_GENERATION, _UNKNOWN_MEMBER_ID, _FENCED_INSTANCE_ID})
+
+_ERROR_PAUSE_S: Final = 0.5
+
+
+class Fetched(dict[TP, list[Any]]):
+    """The records of one pull, with the assignment (counted from 1) that they belong to and their number in it, from 1."""
+
+    def __init__(self, records: Mapping[TP, list[Any]], epoch: int, serial: int) -> None:
+        super().__init__(records)
+        self.epoch = epoch
+        self.serial = serial
+
+
+class Coupling:
+    """What the consumer is connected to; handed to the transport, which Faust itself builds."""
+
+    def __init__(
+        self,
+        *,
+        feeds: Feeds,
+        fence: LeaseFence,
+        drain_timeout_s: float,
+        commit_timeout_s: float,
+        isolation_level: str,
+        on_bug: Callable[[BaseException], None],
+    ) -> None:
+        self.feeds = feeds
+        self.fence = fence
+        self.drain_timeout_s = drain_timeout_s
+        self.commit_timeout_s = commit_timeout_s
+        self.isolation_level = isolation_level
+        self.on_bug = on_bug
+        self.rebalances_total = 0
+        self.commits_total = 0
+        self.commit_failures_total = 0
+        self.drain_timeouts_total = 0
+        self.is_joined = False  # an assignment (perhaps an empty one) was received and not revoked
+
+
+class SafeConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] # untyped upstream
+    """The thread in which the Kafka client lives: fetches, heartbeats, commits."""
+
+    consumer: "SafeConsumer"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.epoch = 0
+        self._assignment: Any = None
+        self._serial = 0
+        self._early: tuple[Any, Mapping[TP, list[Any]]] | None = None
+
+    @property
+    def coupling(self) -> Coupling:
+        """Return what the consumer is connected to."""
+        return self.consumer.coupling
+
+    async def on_start(self) -> None:
+        """Start the client, then follow its heartbeats."""
+        await super().on_start()
+        coordinator = self._consumer._coordinator
+        if not isinstance(coordinator, GroupCoordinator):
+            raise Bug("the consumer has no group coordinator: a group id is missing")
+        self._follow_heartbeats(coordinator)
+
+    def _create_worker_consumer(self, transport: Any) -> Any:
+        consumer = super()._create_worker_consumer(transport)
+        consumer._isolation_level = self.coupling.isolation_level  # Faust couples it to its own transactions
+        return consumer
+
+    def _follow_heartbeats(self, coordinator: Any) -> None:
+        """Renew the lease with what the coordinator answers, dated to when it was asked.
+
+        Only these two requests make the coordinator count the session anew. REBALANCE_IN_PROGRESS is an answer to a member:
+        its partitions are its own until it joins again.
+        """
+        fence, send = self.coupling.fence, coordinator._send_req
+
+        async def send_and_note(request: Any) -> Any:
+            sent_at = fence.now()
+            response = await send(request)
+            if isinstance(request, HeartbeatRequest | SyncGroupRequest):
+                code = response.error_code
+                if code == _NO_ERROR or (code == _REBALANCE_IN_PROGRESS and isinstance(request, HeartbeatRequest)):
+                    fence.renew(sent_at)
+                elif code in _EXPELLED:
+                    fence.revoke()
+            return response
+
+        coordinator._send_req = send_and_note
+
+    async def on_partitions_assigned(self, assigned: set[TP], generation_id: int = 0) -> None:
+        """Begin a new epoch; runs in this thread, before the event loop hears of the assignment."""
+        self._assignment = self._consumer._subscription.subscription.assignment
+        self.epoch += 1
+        self._serial = 0
+        await super().on_partitions_assigned(assigned, generation_id)
+
+    async def _fetch_records(
+        self, consumer: Any, active_partitions: set[TP], timeout: float | None = None, max_records: int | None = None
+    ) -> Mapping[TP, list[Any]]:
+        if not self.consumer.flow_active:
+            return {}
+        if consumer._closed or consumer._fetcher._closed:
+            raise ConsumerStoppedError
+        early, self._early = self._early, None
+        if early is not None and early[0] is self._assignment:
+            return self._numbered(early[1])
+        with consumer._subscription.fetch_context():
+            records = await self._client_records(consumer, active_partitions, timeout, max_records)
+        if not records:
+            return {}
+        # The client hands out records of its current assignment only, and nothing ran since it did.
+        assignment = consumer._subscription.subscription.assignment
+        if assignment is not self._assignment:
+            self._early = (assignment, records)  # we are told of this assignment in a moment
+            return {}
+        return self._numbered(records)
+
+    def _numbered(self, records: Mapping[TP, list[Any]]) -> Fetched:
+        self._serial += 1
+        return Fetched(records, self.epoch, self._serial)
+
+    async def _client_records(
+        self, consumer: Any, partitions: set[TP], timeout: float | None, max_records: int | None
+    ) -> Mapping[TP, list[Any]]:
+        try:
+            consumer._coordinator.check_errors()
+            return await consumer._fetcher.fetched_records(partitions, timeout=timeout, max_records=max_records)  # type: ignore[no-any-return]
+        except (TopicAuthorizationFailedError, GroupAuthorizationFailedError, ConsumerStoppedError):
+            raise
+        except KafkaError as error:
+            if consumer._coordinator._coordination_task.done():
+                raise  # nobody would join the group any more
+            # An error entry or an aborted wait: no record was taken from the client.
+            log.warning("fetch_failed", error=repr(error), retriable=error.retriable)
+            await asyncio.sleep(_ERROR_PAUSE_S)
+            return {}
+
+    async def _commit(self, offsets: Mapping[TP, int]) -> bool:
+        """Commit within a bound of time; False if it did not work, which costs repetition only."""
+        wanted = {KafkaTopicPartition(tp.topic, tp.partition): OffsetAndMetadata(at, "") for tp, at in offsets.items()}
+        try:
+            await asyncio.wait_for(self._consumer.commit(wanted), self.coupling.commit_timeout_s)
+        except TimeoutError:
+            log.warning("commit_timed_out", timeout_s=self.coupling.commit_timeout_s)
+        except (CommitFailedError, IllegalStateError) as error:
+            log.info("commit_refused", error=str(error))  # rebalanced: whoever has them now starts at the last commit
+        except KafkaError as error:
+            log.warning("commit_failed", error=repr(error))
+        else:
+            return True
+        return False
+
+    async def commit(self, offsets: Mapping[TP, int]) -> bool:
+        """Commit in this thread, beside its queue of calls: a fetch that waits for an assignment must not hold it up."""
+        future = asyncio.run_coroutine_threadsafe(self._commit(offsets), self.thread_loop)
+        return await asyncio.wrap_future(future)
+
+    def close(self) -> None:
+        """Do nothing: the client is closed by its own thread when that ends, not from another event loop."""
+
+    def backlog(self, tp: TP) -> int:
+        """Return how many offsets the broker has behind our position; 0 where that is not known (yet)."""
+        subscription = self._consumer._subscription.subscription if self._consumer is not None else None
+        assignment = subscription.assignment if subscription is not None else None
+        state = assignment.state_value(KafkaTopicPartition(tp.topic, tp.partition)) if assignment is not None else None
+        if state is None or not state.has_valid_position:
+            return 0
+        committed_reads = self.coupling.isolation_level == "read_committed"
+        end = state.lso if committed_reads else state.highwater
+        return max(0, int(end or 0) - int(state.position))
