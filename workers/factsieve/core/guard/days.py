@@ -114,6 +114,8 @@ def compatible(a: str, b: str) -> bool:
 
 def detail(canonical: str) -> int:
     """Return how many parts of a date are named."""
+    if "-" not in canonical:
+        return 1
     return 4 - canonical.count("????") - canonical.count("-??") - (0 if "/" in canonical else 1)
 
 

@@ -108,6 +108,7 @@ class _Builder:
         self.numbers = NUMBER_WORDS.get(language, NUMBER_WORDS["en"])
         self.group = 0
         self.glue: list[str] = []
+        self.after_be = 0
 
     def walk(self) -> None:
         index = 0
@@ -273,6 +274,10 @@ class _Builder:
         return size
 
     def _plain_word(self, lower: str, token: Token, index: int) -> None:
+        if lower in _BE:
+            self.after_be = 3
+        elif self.after_be:
+            self.after_be -= 1
         if lower in self.negators:
             self.pending.append(lower)
             return
@@ -289,12 +294,8 @@ class _Builder:
             self.marks.append(("modality", modal, lower))
             return
         if (
-            (lower in CONDITIONALS
-            and (self.language != "en" or lower not in ("provided", "falls"))
-            and lower != "si")
-            or (lower == "si"
-            and self.language in ("es", "fr"))
-        ):
+            lower in CONDITIONALS and (self.language != "en" or lower not in ("provided", "falls")) and lower != "si"
+        ) or (lower == "si" and self.language in ("es", "fr")):
             self.marks.append(("hedge", "if", lower))
         if lower in _WAS:
             self.marks.append(("tense", "past", lower))
@@ -311,10 +312,12 @@ class _Builder:
         role = "w"
         if lower in RELATIONS:
             role = "r"
-        elif self.language == "en" and lower in LIGHT:
+        elif self.language == "en" and key in _LIGHT_STEMS:
             role = "l"
         elif self._is_name(token):
             role = "n"
+        elif self.after_be and lower.endswith(_PARTICIPLE_ENDINGS):
+            role = "p"
         if role != "r" or not self.words:
             gap = self.text[max(0, token.start - 2) : token.start].strip()
             if not (self.words and (gap == "," or self.glue)):
@@ -340,6 +343,14 @@ class _Builder:
         return bool(before) and before[-1] not in ".!?:;\n。！？"
 
 
+_LIGHT_STEMS: Final = frozenset(stem(word, "en") for word in LIGHT)
+_BE: Final = frozenset(["be", "is", "are", "was", "were", "been", "being", "am", "wird", "werden", "wurde", "wurden", "ist", "est", "sont", "été", "es", "fue", "son"])
+_PARTICIPLE_ENDINGS: Final = ("ed", "en", "wn", "ght", "ld", "pt", "ung", "ne", "té", "do", "da", "de")
+_TAG: Final = re.compile(
+    r",\s*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|am)(?:n't)?\s+(?:i|you|he|she|it|we|they|there)\s*\?\s*$",
+    re.IGNORECASE,
+)
+_ANSWER: Final = re.compile(r"^\s*(?:yes|no|well|so|and|but)\s*,\s*", re.IGNORECASE)
 _WORD_TIMES: Final = {
     "noon": 720,
     "midnight": 0,
@@ -363,8 +374,11 @@ def features(text: str, occurred_at: datetime) -> Features:
     """
     normal = normalise(text)
     language = detect(normal)
-    tokens = list(scan(normal, language, MAX_TOKENS))
-    builder = _Builder(normal, language, occurred_at.date(), tokens)
+    said = normal
+    if language == "en":
+        said = _ANSWER.sub("", _TAG.sub("?", normal) if normal.rstrip().endswith("?") else normal)
+    tokens = list(scan(said, language, MAX_TOKENS))
+    builder = _Builder(said, language, occurred_at.date(), tokens)
     builder.walk()
     negations = builder.negations
     if language in ("zh", "ja", "ko"):

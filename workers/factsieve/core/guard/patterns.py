@@ -26,6 +26,9 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "not more than": ("quantifier", "at_most"),
     "not less than": ("quantifier", "at_least"),
     "any more": ("skip", ""),
+    "yet to": ("negation", "yet to"),
+    "instead of": ("negation", "instead of"),
+    "rather than": ("negation", "rather than"),
     "not only": ("also", ""),
     "not just": ("also", ""),
     "not merely": ("also", ""),
@@ -105,12 +108,12 @@ _DIGITS = rf"""
 |(?P<my>(?<![\w.-])(?P<mym>{_MONTH})\.?,?\s(?:of[ ]|de[ ])?(?P<myy>{_YEAR}))
 |(?P<numdate>(?<![\w./-])(?:(?P<n1>\d{{1,2}})(?P<nsep>[./-])(?P<n2>\d{{1,2}})(?P=nsep)(?P<n3>\d{{4}}|\d{{2}})
     |(?P<y1>\d{{4}})[./](?P<y2>\d{{1,2}})[./](?P<y3>\d{{1,2}}))(?![\w./-]*\d))
-|(?P<time>(?<![\w.:])(?P<th>[01]?\d|2[0-4])(?::(?P<tm>[0-5]\d)(?::(?P<ts>[0-5]\d))?(?:\s?(?P<tap>[ap]\.?m\b\.?))?|\s?(?P<tap2>[ap]\.?m\b\.?)
+|(?P<time>(?<![0-9.:])(?<![^\W{UNSPACED}])(?P<tpre>午前|午後|上午|下午|晚上|早上|凌晨|오전[ ]|오후[ ])?(?P<th>[01]?\d|2[0-4])(?::(?P<tm>[0-5]\d)(?::(?P<ts>[0-5]\d))?(?:\s?(?P<tap>[ap]\.?m\b\.?))?|\s?(?P<tap2>[ap]\.?m\b\.?)
     |\s?(?:h(?P<thm>[0-5]\d)|Uhr(?:\s(?P<tum>[0-5]\d))?|時(?!間)(?:(?P<tjm>\d\d?)分)?|点(?:(?P<tzm>\d\d?)分)?|시(?!간))(?!\w)|\s?o'clock)
     (?:\s?\(?(?P<tz>{ZONE})\)?(?!\w))?)
 |(?P<ip>(?<![\w.])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?::\d{{1,5}}|/\d{{1,2}})?(?![\w.]*\w))
 |(?P<version>(?<![\w.])v?\d+(?:\.\d+){{2,}}(?:[-+]?[a-z]\w*(?:[.-]\w+)*|-\d[\w.]*)?(?!\w)|(?<![\w.])v\d+(?:\.\d+)*(?:-[\w.]*\w)?(?!\w))
-|(?P<ident>(?<!\w)(?=[^\s\d,;()'"]*\d)[^\W\d_{UNSPACED}]\w*(?:[-_./:\#@]+\w+)*)
+|(?P<ident>(?<!\w)(?=[^\s\d,;()'"]*\d)[^\W\d_{UNSPACED}][^\W{UNSPACED}]*(?:[-_./:\#@]+[^\W{UNSPACED}]+)*)
 |(?P<money>(?:US\$|[$€£¥₹₩₽₺]|(?<!\w)(?:USD|EUR|GBP|CHF|JPY|CAD|AUD))\s?(?=\d))
 """
 _REST = rf"""
@@ -131,7 +134,7 @@ SCAN_WITHOUT_DIGITS: Final = re.compile(_NAMES.lstrip().lstrip("|") + _REST, re.
 NUMBER: Final = re.compile(
     r"(?P<whole>\d{1,3}(?:,\d{3})+(?!\d)|\d{1,3}(?:[ ']\d{3})+(?!\d)|\d{1,3}(?:\.\d{3}){2,}(?!\d)|\d+)(?P<fraction>[.,]\d+(?!\d))?"
 )
-MIXED: Final = re.compile(r"\w+(?:[-_/.:#@]+\w+)*")
+MIXED: Final = re.compile(rf"[^\W{UNSPACED}]+(?:[-_/.:#@]+[^\W{UNSPACED}]+)*")
 """A word that begins with a digit, with everything that hangs on it."""
 TAIL: Final = re.compile(r"[ -]?(?P<unit>°\s?[CFcf](?!\w)|[%‰°€£$¥₽₺₩₹]|[^\W\d_]+(?:\^?[23](?!\w))?)")
 RATE: Final = re.compile(r"(?:\s?/\s?|\s+per\s+|\s+pro\s+|\s+por\s+|\s+par\s+)(?P<per>[^\W\d_]+)")

@@ -172,6 +172,8 @@ def _time(found: re.Match[str]) -> list[Token]:
     half = (found["tap"] or found["tap2"] or "").lower().replace(".", "")
     if half and hour <= 12:
         hour = hour % 12 + (12 if half == "pm" else 0)
+    if found["tpre"] and found["tpre"].strip() in ("午後", "下午", "晚上", "오후") and hour < 12:
+        hour += 12
     second = int(found["ts"] or 0)
     if minute > 59 or second > 59:
         return []

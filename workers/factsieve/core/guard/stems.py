@@ -47,7 +47,39 @@ _BRITISH: Final = (
     ("elled", "eled"),
 )
 _NOT_BRITISH: Final = frozenset(
-    ["our", "hour", "four", "pour", "tour", "sour", "your", "flour", "wise", "rise", "raise", "noise", "exercise", "promise", "advise", "surprise", "otherwise", "likewise", "precise", "concise", "premise", "praise", "cruise", "disguise", "supervise", "revise", "arise", "enterprise", "franchise", "expertise", "merchandise"]
+    [
+        "our",
+        "hour",
+        "four",
+        "pour",
+        "tour",
+        "sour",
+        "your",
+        "flour",
+        "wise",
+        "rise",
+        "raise",
+        "noise",
+        "exercise",
+        "promise",
+        "advise",
+        "surprise",
+        "otherwise",
+        "likewise",
+        "precise",
+        "concise",
+        "premise",
+        "praise",
+        "cruise",
+        "disguise",
+        "supervise",
+        "revise",
+        "arise",
+        "enterprise",
+        "franchise",
+        "expertise",
+        "merchandise",
+    ]
 )
 
 CONTRACTIONS: Final = {
@@ -76,6 +108,11 @@ def open_contraction(lower: str) -> tuple[str, ...]:
     if len(head) <= 2:  # l'archive, d'accord, qu'il
         return (head, tail)
     return (lower.replace("'", ""),)
+
+
+def base_form(lower: str) -> str:
+    """Return the base form of an irregular English form, else the word itself."""
+    return _IRREGULAR.get(lower, lower)
 
 
 @lru_cache(maxsize=65536)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 from functools import lru_cache
-from typing import Final
+from importlib import resources
+from typing import Final, NamedTuple
 
 from factsieve.core.guard.lexicon import ANTONYM_PAIRS, OTHER_ANTONYM_PAIRS
-from factsieve.core.guard.stems import stem
+from factsieve.core.guard.stems import base_form, stem
 
 
 def _pairs() -> dict[str, frozenset[str]]:
@@ -61,6 +63,91 @@ def same_family(a: str, b: str) -> bool:
     return shared >= 4 and len(longer) - shared <= 5 and len(shorter) - shared <= 2 and shared * 10 >= len(shorter) * 7
 
 
-def synonyms(a: str, b: str) -> bool:
-    """Return whether two words are plain synonyms."""
-    return False
+_DATA: Final = "data/thesaurus.txt.gz"
+_DEPTH: Final = 4
+"""How many steps up a more general word may lie: dog, canine, carnivore, mammal, animal."""
+_TITLES: Final = frozenset(["mr", "mrs", "ms", "miss", "dr", "sir", "madam", "prof"])
+_ENDINGS: Final = (
+    ("ies", "y"), ("ches", "ch"), ("shes", "sh"), ("sses", "ss"), ("xes", "x"), ("s", ""), ("ied", "y"), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""),
+    ("er", "e"), ("er", ""), ("est", "e"), ("est", ""), ("ier", "y"), ("iest", "y"),
+)  # fmt: skip
+
+
+class _Network(NamedTuple):
+    words: dict[str, str]
+    synsets: dict[str, str]
+
+
+@lru_cache(maxsize=1)
+def _network() -> _Network:
+    """Read the thesaurus, made from WordNet 3.0 by `tests/quality/build_thesaurus.py`; its licence lies beside it."""
+    words: dict[str, str] = {}
+    synsets: dict[str, str] = {}
+    text = gzip.decompress(resources.files("factsieve.core.guard").joinpath(_DATA).read_bytes()).decode()
+    for line in text.split("\n"):
+        head, _, rest = line.partition(" ")
+        if head[0] == "=":
+            synsets[head[1:]] = rest
+        else:
+            words[head] = rest
+    return _Network(words, synsets)
+
+
+def warm() -> None:
+    """Load the thesaurus now (about 60 ms) instead of at the first comparison that needs it."""
+    _network()
+
+
+@lru_cache(maxsize=16384)
+def _senses(word: str) -> frozenset[str]:
+    """Return the synsets of a word as written: of its own form and of the base forms it may be an inflection of."""
+    words = _network().words
+    found: set[str] = set()
+    forms = {word, base_form(word)}
+    for ending, replacement in _ENDINGS:
+        if word.endswith(ending) and len(word) > len(ending) + 1:
+            base = word[: -len(ending)] + replacement
+            forms.add(base)
+            if not replacement and len(base) > 3 and base[-1] == base[-2]:
+                forms.add(base[:-1])
+    for form in forms:
+        found.update(words.get(form, "").split())
+    return frozenset(found)
+
+
+def _pointers(synset: str, kind: str) -> list[str]:
+    for group in _network().synsets.get(synset, "").split():
+        if group[0] == kind:
+            return group[1:].split(",")
+    return []
+
+
+@lru_cache(maxsize=16384)
+def _above(word: str, depth: int) -> frozenset[str]:
+    found: set[str] = set()
+    frontier: set[str] = set(_senses(word))
+    for _ in range(depth):
+        frontier = {above for synset in frontier for above in _pointers(synset, "h")} - found
+        found |= frontier
+    return frozenset(found)
+
+
+@lru_cache(maxsize=16384)
+def _beside(word: str) -> frozenset[str]:
+    return frozenset(other for synset in _senses(word) for kind in "sd" for other in _pointers(synset, kind))
+
+
+@lru_cache(maxsize=65536)
+def relation(a: str, b: str) -> str:
+    """Return what word `a` of a candidate is to word `b` of a stored fact.
+
+    `same`: a synonym, a derivation or a more general word, which the stored fact covers; `narrower`: one step more specific; else nothing.
+    """
+    if a in _TITLES or b in _TITLES:
+        return ""
+    ours, theirs = _senses(a), _senses(b)
+    if not ours or not theirs:
+        return ""
+    if ours & theirs or ours & _above(b, _DEPTH) or ours & _beside(b) or theirs & _beside(a):
+        return "same"
+    return "narrower" if theirs & _above(a, 1) else ""

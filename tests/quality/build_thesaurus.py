@@ -1,0 +1,90 @@
+"""Build the guard's thesaurus from the database files of WordNet 3.0 (folder with `data.noun`, `index.noun`, `cntlist.rev`, ...).
+
+    python tests/quality/build_thesaurus.py DICT_FOLDER workers/factsieve/core/guard/data/thesaurus.txt.gz
+
+Kept are single words that occur in WordNet's sense-tagged texts, with their first four senses per part of speech and those that occur there, and
+of the synsets their hypernyms, similar adjectives and derivationally related synsets. Debian ships the files as `wordnet-base`.
+"""
+
+import gzip
+import sys
+from pathlib import Path
+
+_POS = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
+_POS_OF_DIGIT = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}
+_SENSES = 4
+_ROOT = 36
+
+
+def _number(value: int) -> str:
+    digits = "0123456789abcdefghijklmnopqrstuvwxyz"
+    text = ""
+    while True:
+        value, rest = divmod(value, _ROOT)
+        text = digits[rest] + text
+        if not value:
+            return text
+
+
+def main(folder: Path, target: Path) -> None:
+    """Read the database in `folder` and write the thesaurus to `target`."""
+    counts: dict[tuple[str, str, int], int] = {}
+    for line in (folder / "cntlist.rev").read_text("latin1").splitlines():
+        key, sense, count = line.split()
+        lemma, rest = key.split("%")
+        counts[lemma, _POS_OF_DIGIT[rest[0]], int(sense)] = int(count)
+    common = {lemma for lemma, _, _ in counts}
+    pointers: dict[str, dict[str, list[str]]] = {}
+    for name, pos in _POS.items():
+        for line in (folder / f"data.{name}").read_text("latin1").splitlines():
+            if line.startswith("  "):
+                continue
+            fields = line.split("|")[0].split()
+            words = int(fields[3], 16)
+            at = 4 + 2 * words
+            kept: dict[str, list[str]] = {}
+            for index in range(int(fields[at])):
+                symbol, offset, part, _ = fields[at + 1 + 4 * index : at + 5 + 4 * index]
+                group = {"@": "h", "@i": "h", "&": "s", "+": "d", "\\": "d"}.get(symbol)
+                if group:
+                    kept.setdefault(group, []).append(("a" if part == "s" else part) + offset)
+            pointers[pos + fields[0]] = kept
+    senses: dict[str, list[str]] = {}
+    for name, pos in _POS.items():
+        for line in (folder / f"index.{name}").read_text("latin1").splitlines():
+            if line.startswith("  "):
+                continue
+            fields = line.split()
+            lemma = fields[0]
+            if lemma not in common or not lemma.isalpha():
+                continue
+            offsets = fields[6 + int(fields[3]) :]
+            chosen = [
+                pos + offset
+                for rank, offset in enumerate(offsets, start=1)
+                if rank <= _SENSES or counts.get((lemma, pos, rank))
+            ]
+            senses.setdefault(lemma, []).extend(chosen)
+    reached = {synset for chosen in senses.values() for synset in chosen}
+    frontier = reached
+    for _ in range(6):
+        frontier = {above for synset in frontier for above in pointers[synset].get("h", ())} - reached
+        reached |= frontier
+    codes = {synset: synset[0] + _number(index) for index, synset in enumerate(sorted(reached))}
+    lines = [f"{lemma} {' '.join(codes[synset] for synset in chosen)}" for lemma, chosen in sorted(senses.items())]
+    for synset in sorted(reached):
+        groups = [
+            group + ",".join(codes[other] for other in others if other in codes)
+            for group, others in sorted(pointers[synset].items())
+            if group != "d" or synset[0] != "r"
+        ]
+        groups = [group for group in groups if len(group) > 1]
+        if groups:
+            lines.append(f"={codes[synset]} {' '.join(groups)}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_bytes(gzip.compress("\n".join(lines).encode(), 9, mtime=0))
+    print(f"{len(senses)} words, {len(reached)} synsets, {target.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -1,0 +1,130 @@
+"""The content words of two texts matched one to one, and the gaps between the matches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from factsieve.core.guard.model import Word
+from factsieve.core.guard.thesaurus import antonyms, relation, same_family
+
+
+class Gap(NamedTuple):
+    """What stands between two neighbouring matches: unmatched words here and there. `framed`: the same matches enclose both sides."""
+
+    ours: tuple[Word, ...]
+    theirs: tuple[Word, ...]
+    framed: bool
+
+
+class Alignment:
+    """Words of a candidate (`ours`) and of a stored fact (`theirs`): `pairs` match, `opposites` are antonyms, the rest stays open."""
+
+    def __init__(self, ours: Sequence[Word], theirs: Sequence[Word]) -> None:
+        self.ours = ours
+        self.theirs = theirs
+        self.pairs: list[tuple[int, int]] = []
+        self.opposites: list[tuple[int, int]] = []
+        self.reworded = 0
+        self.narrowed: list[tuple[int, int]] = []
+        positions: dict[str, list[int]] = {}
+        for index, word in enumerate(theirs):
+            positions.setdefault(word.key, []).append(index)
+        self.open_ours: list[int] = []
+        for index, word in enumerate(ours):
+            found = positions.get(word.key)
+            if found:
+                self.pairs.append((index, found.pop(0)))
+            else:
+                self.open_ours.append(index)
+        self.open_theirs = sorted(index for rest in positions.values() for index in rest)
+        self.repeated_ours: set[int] = set()
+        self.repeated_theirs: set[int] = set()
+        if self.open_ours:
+            keys = {word.key for word in theirs}
+            self.repeated_ours = {i for i in self.open_ours if ours[i].key in keys}
+            self.open_ours = [i for i in self.open_ours if i not in self.repeated_ours]
+        if self.open_theirs:
+            keys = {word.key for word in ours}
+            self.repeated_theirs = {j for j in self.open_theirs if theirs[j].key in keys}
+            self.open_theirs = [j for j in self.open_theirs if j not in self.repeated_theirs]
+        if self.open_ours and self.open_theirs:
+            self._settle()
+
+    def _settle(self) -> None:
+        self._match(lambda a, b: antonyms(a.surface, b.surface, a.key, b.key), self.opposites)
+        before = len(self.pairs)
+        self._match(lambda a, b: same_family(a.key, b.key), self.pairs)
+        self._join(self.open_ours, self.open_theirs, self.ours, self.theirs)
+        self._join(self.open_theirs, self.open_ours, self.theirs, self.ours)
+        self._match(
+            lambda a, b: a.role != "n" and b.role != "n" and relation(a.surface, b.surface) == "same", self.pairs
+        )
+        self.reworded = len(self.pairs) - before
+        self._match(
+            lambda a, b: a.role != "n" and b.role != "n" and relation(a.surface, b.surface) == "narrower", self.narrowed
+        )
+
+    def _match(self, test: Callable[[Word, Word], bool], into: list[tuple[int, int]]) -> None:
+        for i in list(self.open_ours):
+            a = self.ours[i]
+            if a.role == "c":
+                continue
+            for j in self.open_theirs:
+                b = self.theirs[j]
+                if b.role != "c" and test(a, b):
+                    into.append((i, j))
+                    self.open_ours.remove(i)
+                    self.open_theirs.remove(j)
+                    break
+
+    @staticmethod
+    def _join(whole: list[int], parts: list[int], whole_words: Sequence[Word], part_words: Sequence[Word]) -> None:
+        """Match one word here with two adjoining words there: WiFi and Wi-Fi, setup and set up."""
+        for i in list(whole):
+            for j, k in zip(list(parts), list(parts)[1:], strict=False):
+                if k == j + 1 and part_words[j].surface + part_words[k].surface == whole_words[i].surface:
+                    whole.remove(i)
+                    parts.remove(j)
+                    parts.remove(k)
+                    break
+
+    def gaps(self) -> list[Gap]:
+        """Return the gaps that hold open words, in the order of `ours`, then what is open in `theirs` and lies in none of them."""
+        if not self.open_ours and not self.open_theirs and not (self.repeated_ours and self.repeated_theirs):
+            return []
+        matched = sorted([*self.pairs, *self.opposites, *self.narrowed])
+        frames = [(-1, -1), *matched, (len(self.ours), len(self.theirs))]
+        open_ours, open_theirs = set(self.open_ours), set(self.open_theirs)
+        after = {}
+        targets = sorted([-1, *(j for _, j in matched), len(self.theirs)])
+        for a, b in zip(targets, targets[1:], strict=False):
+            after[a] = b
+        found = []
+        for (i0, j0), (i1, j1) in zip(frames, frames[1:], strict=False):
+            ours = tuple(self.ours[i] for i in range(i0 + 1, i1) if i in open_ours)
+            framed = after.get(j0) == j1
+            if framed and not ours:  # a word said twice here stands where another word said twice stands there
+                twice = tuple(self.ours[i] for i in range(i0 + 1, i1) if i in self.repeated_ours)
+                there = tuple(self.theirs[j] for j in range(j0 + 1, j1) if j in self.repeated_theirs)
+                if twice and there:
+                    found.append(Gap(twice, there, framed))
+                    continue
+            inside = [j for j in range(j0 + 1, j1) if j in open_theirs] if framed else []
+            open_theirs.difference_update(inside)
+            theirs = tuple(self.theirs[j] for j in inside)
+            if ours or theirs:
+                found.append(Gap(ours, theirs, framed))
+        if open_theirs:
+            found.append(Gap((), tuple(self.theirs[j] for j in sorted(open_theirs)), framed=False))
+        return found
+
+    def share(self) -> float:
+        """Return the share of content words that align, of both directions the smaller."""
+        size_ours = sum(word.role != "r" for word in self.ours)
+        size_theirs = sum(word.role != "r" for word in self.theirs)
+        if not size_ours or not size_theirs:
+            return 1.0 if size_ours == size_theirs else 0.0
+        open_ours = sum(self.ours[i].role != "r" for i in self.open_ours)
+        open_theirs = sum(self.theirs[j].role != "r" for j in self.open_theirs)
+        return min(1 - open_ours / size_ours, 1 - open_theirs / size_theirs)

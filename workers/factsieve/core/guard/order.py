@@ -1,0 +1,90 @@
+"""Who did what to whom: the same words in an order that changes the roles."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from factsieve.core.guard.align import Alignment
+from factsieve.core.guard.model import Features, Finding
+
+_DIRECTED: Final = frozenset(
+    ["before", "after", "above", "below", "under", "over", "from", "to", "into", "than", "since", "until", "against", "behind", "vor", "nach", "bis", "antes", "después", "desde", "hasta", "avant", "après", "до", "после"]
+)
+_RECEIVING: Final = frozenset(["from", "von", "de", "da", "от"])
+_LONG: Final = 8
+"""Above so many content words common nouns move for other reasons than a change of roles."""
+
+
+def order_finding(candidate: Features, stored: Features, alignment: Alignment) -> Finding | None:
+    """Return a finding where two aligned words, or two values, have changed places while what stands between them has not."""
+    if any(word.role == "c" for word in alignment.ours):
+        return None
+    pairs = sorted(pair for pair in alignment.pairs)
+    targets = [j for _, j in pairs]
+    if targets == sorted(targets):
+        return _values_swapped(candidate, stored, alignment)
+    return _subject_changed(candidate, stored, alignment) or _exchanged(candidate, stored, alignment, pairs)
+
+
+def _values_swapped(candidate: Features, stored: Features, alignment: Alignment) -> Finding | None:
+    """Find `line 2 ... line 3` against `line 3 ... line 2` where the words kept their order."""
+    ours = [(v.family, v.canonical) for v in candidate.values]
+    theirs = [(v.family, v.canonical) for v in stored.values]
+    if len(ours) < 2 or ours == theirs or sorted(ours) != sorted(theirs) or alignment.share() < 0.8:
+        return None
+    moved = [
+        (a, b)
+        for a, b in zip(candidate.values, stored.values, strict=True)
+        if a.canonical != b.canonical and a.family == b.family
+    ]
+    if moved and all(a.position == b.position for a, b in zip(candidate.values, stored.values, strict=True)):
+        return Finding("role_order", moved[0][0].excerpt, moved[0][1].excerpt)
+    return None
+
+
+def _subject_changed(candidate: Features, stored: Features, alignment: Alignment) -> Finding | None:
+    """Find two people of whom the other one acts: the first name of each text is a later name of the other."""
+    if candidate.passive != stored.passive:
+        return None
+    ours = [i for i, word in enumerate(candidate.words) if word.role == "n" or i == 0]
+    theirs = [j for j, word in enumerate(stored.words) if word.role == "n" or j == 0]
+    names = {stored.words[j].key for j in theirs}
+    if len(ours) < 2 or len(theirs) < 2:
+        return None
+    first, other = candidate.words[ours[0]], stored.words[theirs[0]]
+    if first.key == other.key or first.key not in names or other.key not in {candidate.words[i].key for i in ours}:
+        return None
+    if first.group == candidate.words[ours[1]].group or other.group == stored.words[theirs[1]].group:
+        return None
+    if any(word.surface in _RECEIVING for word in candidate.words) != any(
+        word.surface in _RECEIVING for word in stored.words
+    ):
+        return None
+    return Finding("role_order", first.surface, other.surface)
+
+
+def _exchanged(
+    candidate: Features, stored: Features, alignment: Alignment, pairs: list[tuple[int, int]]
+) -> Finding | None:
+    if candidate.passive != stored.passive or alignment.share() < 0.85:
+        return None
+    words, others = alignment.ours, alignment.theirs
+    short = len(words) <= _LONG
+    for low, (i, j) in enumerate(pairs):
+        if words[i].role not in "nw":
+            continue
+        for middle in range(low + 1, len(pairs)):
+            between, twin = words[pairs[middle][0]], others[pairs[middle][1]]
+            if (
+                pairs[middle][1] >= j
+                or between.role == "l"
+                or between.role != twin.role
+                or (between.role == "r" and between.surface not in _DIRECTED)
+            ):
+                continue
+            for high in range(middle + 1, len(pairs)):
+                k = pairs[high][0]
+                if pairs[high][1] < pairs[middle][1] and words[k].role in "nw" and words[i].group != words[k].group:
+                    if short or (words[i].role == "n" and words[k].role == "n"):
+                        return Finding("role_order", words[i].surface, words[k].surface)
+    return None
