@@ -45,8 +45,8 @@ def _below(low_name: str, low: float, high_name: str, high: float, why: str) -> 
 def _times(settings: Settings) -> Iterator[str]:
     kafka, worker, judge = settings.kafka, settings.worker, settings.judge
     yield from _below(
-        "judge.hold_s + judge.timeout_s x (1 + judge.retries)",
-        judge.hold_s + judge.timeout_s * (1 + judge.retries),
+        "judge.hold_s + judge.timeout_s x (1 + judge.retries) + 10",
+        judge.hold_s + judge.timeout_s * (1 + judge.retries) + 10,
         "worker.watchdog_timeout_s",
         worker.watchdog_timeout_s,
         "a held lane is no standstill, and must not end the process",
@@ -66,11 +66,18 @@ def _times(settings: Settings) -> Iterator[str]:
         "the process must end by itself before it is killed",
     )
     yield from _below(
-        "worker.drain_timeout_s",
-        worker.drain_timeout_s,
+        "worker.drain_timeout_s + kafka.commit_timeout_s + kafka.heartbeat_interval_s + 2",
+        worker.drain_timeout_s + kafka.commit_timeout_s + kafka.heartbeat_interval_s + 2,
         "kafka.rebalance_timeout_s",
         kafka.rebalance_timeout_s,
-        "a member that drains longer loses its place in the group",
+        "a member hears of a rebalance with a heartbeat, drains, commits, and must then join again in time",
+    )
+    yield from _below(
+        "kafka.rebalance_timeout_s",
+        kafka.rebalance_timeout_s,
+        "kafka.request_timeout_s",
+        kafka.request_timeout_s,
+        "joining a group is a request that is answered within the rebalance time-out",
     )
     yield from _below(
         "kafka.session_timeout_s",
@@ -132,15 +139,9 @@ def _sizes(settings: Settings) -> Iterator[str]:
             f"bytes, and {room} are let through (the lower of kafka.max_request_bytes and the decisions topic's max.message.bytes): "
             "lower limits.max_text_chars or the supersede_scan_limit"
         )
-    if engine.partition_in_flight > engine.max_in_flight:
+    if engine.wave_size > engine.max_in_flight:
         yield (
-            f"engine.partition_in_flight ({engine.partition_in_flight}) is above engine.max_in_flight ({engine.max_in_flight}): "
-            "one partition could stop all others"
-        )
-    if engine.wave_size > engine.partition_in_flight:
-        yield (
-            f"engine.wave_size ({engine.wave_size}) is above engine.partition_in_flight ({engine.partition_in_flight}): a wave "
-            "would never fill"
+            f"engine.wave_size ({engine.wave_size}) is above engine.max_in_flight ({engine.max_in_flight}): a wave would never fill"
         )
 
 

@@ -83,8 +83,6 @@ class KafkaSettings(Group):
     """Consumer group of the workers."""
     client_id: str = Field(default="factsieve", min_length=1)
     """Name in the brokers' logs and quotas."""
-    topics: TopicSettings = TopicSettings()
-    """Names of the topics."""
     security_protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """How the brokers' listener wants to be spoken to."""
     sasl_mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
@@ -115,10 +113,17 @@ class KafkaSettings(Group):
     """How long the producer gathers records."""
     max_request_bytes: int = Field(default=4_194_304, ge=65_536)
     """Largest record that is produced. Must hold any input record with the dead letter's headers, and the largest decision."""
-    max_fetch_bytes: int = Field(default=4_194_304, ge=65_536)
+    isolation_level: Literal["read_committed", "read_uncommitted"] = "read_committed"
+    """Whether candidates of transactions that are open or were aborted are passed over."""
+    max_fetch_bytes: int = Field(default=1_048_576, ge=65_536)
     """Bytes fetched of one partition at a time."""
-    max_poll_records: int = Field(default=2000, ge=1, le=100_000)
+    max_poll_records: int = Field(default=2000, ge=1, le=30_000)
     """Records pulled at a time."""
+    partition_buffer_records: int = Field(default=4000, ge=1, le=30_000)
+    """Records of one partition that may wait for the engine before no more of it is pulled. With `max_poll_records` it stays below
+    the 65,536 that wait inside Faust."""
+    partition_buffer_bytes: int = Field(default=33_554_432, ge=1_048_576)
+    """Bytes of one partition that may wait so."""
     session_timeout_s: float = Field(default=12.0, ge=1, le=300)
     """After how long without a heartbeat a worker loses its partitions."""
     heartbeat_interval_s: float = Field(default=3.0, gt=0)
@@ -127,8 +132,12 @@ class KafkaSettings(Group):
     """How long a rebalance waits for members to join again."""
     commit_interval_s: float = Field(default=1.0, gt=0)
     """How often offsets are committed."""
-    request_timeout_s: float = Field(default=30.0, gt=0)
-    """After how long an unanswered request counts as lost."""
+    commit_timeout_s: float = Field(default=5.0, gt=0)
+    """How long a commit may take."""
+    request_timeout_s: float = Field(default=40.0, gt=0)
+    """After how long an unanswered request counts as lost. Joining a group is answered within the rebalance time-out."""
+    topics: TopicSettings = TopicSettings()
+    """Names of the topics."""
 
 
 class RedisSettings(Group):
@@ -186,9 +195,9 @@ class EmbedderSettings(Group):
     """Length of a vector, with `openai`."""
     threads: int = Field(default=0, ge=0, le=256)
     """Threads of a local model; 0 takes one per core."""
-    batch_size: int = Field(default=32, ge=1, le=2048)
+    batch_size: int = Field(default=16, ge=1, le=2048)
     """Texts per call."""
-    cache_size: int = Field(default=4096, ge=0)
+    cache_size: int = Field(default=16_384, ge=0)
     """Vectors of repeated texts that are kept."""
     timeout_s: float = Field(default=30.0, gt=0)
     """How long the endpoint may take."""
@@ -311,8 +320,6 @@ class EngineSettings(Group):
 
     max_in_flight: int = Field(default=4096, ge=1)
     """Events taken in and not done, at most, in one worker."""
-    partition_in_flight: int = Field(default=1024, ge=1)
-    """The same for one partition: until there a lane that waits for its judge does not stop the others."""
     wave_size: int = Field(default=64, ge=1, le=4096)
     """Events of one namespace decided and recorded together, at most."""
     batch_items: int = Field(default=128, ge=1, le=4096)
@@ -332,9 +339,11 @@ class WorkerSettings(Group):
     """Address that `/healthz`, `/readyz` and `/metrics` listen on."""
     health_port: int = Field(default=8088, ge=0, le=65_535)
     """Their port; 0 takes a free one."""
-    watchdog_timeout_s: float = Field(default=120.0, gt=0)
+    watchdog_timeout_s: float = Field(default=300.0, gt=0)
     """With lag and without progress for so long, the process ends with an error, to be started anew."""
-    drain_timeout_s: float = Field(default=15.0, gt=0)
+    loop_limit_s: float = Field(default=60.0, gt=0)
+    """How long the event loop may be blocked before the process counts as stuck."""
+    drain_timeout_s: float = Field(default=12.0, gt=0)
     """How long a revocation or a stop waits for what has started."""
     stop_deadline_s: float = Field(default=25.0, gt=0)
     """After SIGTERM the process has ended by then, come what may."""
