@@ -73,7 +73,7 @@ def border() -> Iterator[None]:
         if isinstance(source, httpx.HTTPError | OSError):
             raise Transient(SERVICE, f"{type(source).__name__}: {source}") from error
         raise Bug(f"{SERVICE}: {type(source).__name__}: {source}") from error
-    except orjson.JSONDecodeError as error:
+    except ValueError as error:  # from the JSON parser
         raise Transient(SERVICE, f"the answer is not JSON ({error}): is there a proxy in between?") from error
 
 

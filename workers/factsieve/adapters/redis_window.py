@@ -24,12 +24,15 @@ SERVICE: Final = "redis"
 OLDEST_SERVER: Final = (6, 2)
 _SHORTEST_TTL_S: Final = 900
 
-_PUT: Final = """
+_PUT: Final = r"""
 -- KEYS: buckets. ARGV: time to live in seconds, then for each key the entries to put into it.
+local function entry(text)
+  return string.match(text, '^[^|;]*|%d+|%-?%d+$')
+end
 local function ends(value)
   local cut = string.find(value, ';', 1, true)
-  if cut then return string.sub(value, 1, cut - 1), string.sub(value, cut + 1) end
-  return value, value
+  if cut then return entry(string.sub(value, 1, cut - 1)), entry(string.sub(value, cut + 1)) end
+  return entry(value), entry(value)
 end
 -- Microseconds do not fit into a double in all years. Those of one bucket have one sign, so that their digits can be compared.
 local function before(one, other)
@@ -44,8 +47,8 @@ for i, key in ipairs(KEYS) do
   local kept = redis.call('GET', key)
   if kept then
     local kept_first, kept_last = ends(kept)
-    if before(kept_first, first) then first = kept_first end
-    if before(last, kept_last) then last = kept_last end
+    if kept_first and before(kept_first, first) then first = kept_first end
+    if kept_last and before(last, kept_last) then last = kept_last end
   end
   redis.call('SET', key, first == last and first or first .. ';' .. last, 'EX', ARGV[1])
 end
