@@ -66,14 +66,15 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `fact_id` is the fact that resulted (None for a skip), `matched_id` the fact that the decision is about (for an `add` the best
     neighbour, None on a cold start), `superseded_ids` all facts that it retired. `resolved_at` is the time that the statement was
     taken to be made at, which differs from `occurred_at` only within the clock skew tolerance. `reason` is of the rules' bounded
-    vocabulary.
+    vocabulary. An operator's command has its place here too: then `decision` is None, `command` its kind, `outcome` applied, refused or
+    no_op, and `reason` says why.
     """
 
     decision_id: str
     event_key: str
     event_id: str
     namespace: str
-    decision: Kind
+    decision: Kind | None
     reason: str
     fact_id: str | None
     matched_id: str | None
@@ -81,7 +82,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     band: Band
     thresholds: Thresholds
     text: str
-    source: Source
+    source: Source | None
     occurred_at: datetime
     resolved_at: datetime
     decided_at: datetime
@@ -102,6 +103,9 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ce_source: str | None = None
     ce_id: str | None = None
     ce_time: str | None = None
+    traceparent: str | None = None
+    command: str | None = None
+    outcome: str | None = None
 
 
 class ChangeType(StrEnum):
@@ -163,16 +167,18 @@ class SupersessionRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """One event's place in the ledger: the decision and its plan.
 
-    `effects` are the points as they are after this decision, `inserts` the ids of those that did not exist before, all absolute.
+    `effects` are the points as they are after this decision, all absolute; `inserts` the ids of those that did not exist before,
+    `reworded` of those whose text changed: all others keep their vector. `vectors` holds embeddings that came along.
     """
 
     decision: Decision
     body_hash: str
     effects: tuple[Fact, ...] = ()
     inserts: tuple[str, ...] = ()
+    reworded: tuple[str, ...] = ()
     changes: tuple[Change, ...] = ()
     supersessions: tuple[SupersessionRecord, ...] = ()
-    vectors: dict[str, tuple[float, ...]] = {}  # point id -> embedding that came along with the candidate
+    vectors: dict[str, tuple[float, ...]] = {}
     text_hash: str = ""
 
 

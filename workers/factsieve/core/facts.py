@@ -132,6 +132,7 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     conflicts_with: tuple[str, ...] = ()  # facts that may contradict this one, until someone decides
     review: str | None = None
     history: bool = False  # came late, as history
+    embedded: bool = False  # its vector came along with the candidate
     session_id: str | None = None
     attributes: dict[str, Any] | None = None
 

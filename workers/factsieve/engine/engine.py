@@ -1,0 +1,234 @@
+"""The engine: records in, decisions performed and told, `done` called. Drives the ports; knows nothing of Faust."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Collection, Coroutine, Mapping
+
+import msgspec
+
+from factsieve.core.errors import BadInput, Transient
+from factsieve.core.facts import Record
+from factsieve.core.policy import Policies, Policy
+from factsieve.engine.commands import Commander
+from factsieve.engine.desk import HoldSettings, JudgeDesk
+from factsieve.engine.items import Item
+from factsieve.engine.lane import Lane, LaneSettings, LaneTools
+from factsieve.engine.perform import Performer
+from factsieve.engine.ports import Gathered, Observer, Ports, QuietObserver
+from factsieve.engine.wave import Wave, WaveSettings
+from factsieve.wire import outbound
+from factsieve.wire.deadletters import dead_letter_message
+from factsieve.wire.inbound import decode
+from factsieve.wire.topics import Limits, Topics
+
+
+class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """How the engine works.
+
+    At most `max_in_flight` events are taken in and not done. `batch_items` bounds what one call of a port carries. `command_keys` are the
+    operators' keys by id, commands older than `command_max_age_s` are refused.
+    """
+
+    topics: Topics = Topics()
+    limits: Limits = Limits()
+    policies: Policies = Policies(Policy())
+    wave: WaveSettings = WaveSettings()
+    lane: LaneSettings = LaneSettings()
+    hold: HoldSettings = HoldSettings()
+    max_in_flight: int = 4096
+    batch_items: int = 128
+    command_keys: Mapping[str, bytes] = {}
+    command_max_age_s: float = 3600.0
+
+
+class Engine:
+    """Takes records, keeps one lane per namespace, and calls `done` for each record when all that follows from it has happened."""
+
+    def __init__(self, ports: Ports, settings: EngineSettings, observer: Observer | None = None) -> None:
+        self._ports = ports
+        self._settings = settings
+        self._observer = observer or QuietObserver()
+        self._gathered = Gathered(ports, self._observer, batch_items=settings.batch_items)
+        self._desk = JudgeDesk(ports.judge, ports.local_judge, ports.clock, self._observer, settings.hold)
+        performer = Performer(ports, self._gathered, settings.topics, settings.wave, self._observer)
+        commander = Commander(ports, settings.policies, settings.command_keys, settings.command_max_age_s)
+        self._tools = LaneTools(
+            ports=ports,
+            gathered=self._gathered,
+            performer=performer,
+            observer=self._observer,
+            settings=settings.lane,
+            new_wave=self._new_wave,
+            command=commander.entry,
+            reject=self._reject_item,
+            is_gone=self._is_gone,
+        )
+        self._lanes: dict[str, Lane] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._rejecting: Counter[tuple[str, int]] = Counter()
+        self._generations: Counter[tuple[str, int]] = Counter()
+        self._in_flight = 0
+        self._changed = asyncio.Event()
+        self._failure: BaseException | None = None
+
+    async def start(self) -> None:
+        """Be ready; nothing runs before the first record."""
+
+    async def stop(self) -> None:
+        """Cancel whatever is under way; what is not done comes again."""
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    @property
+    def in_flight(self) -> int:
+        """Return how many records were taken in and are not done."""
+        return self._in_flight
+
+    @property
+    def lanes(self) -> int:
+        """Return how many namespaces have something waiting or under way."""
+        return len(self._lanes)
+
+    @property
+    def failure(self) -> BaseException | None:
+        """Return what a lane met that can not happen, if it did."""
+        return self._failure
+
+    async def submit(self, record: Record, done: Callable[[], None]) -> None:
+        """Take in a record; waits while too many are in flight. Raises only what a lane met that can not happen (Bug)."""
+        while self._in_flight >= self._settings.max_in_flight and self._failure is None:
+            await self._change()
+        if self._failure is not None:
+            raise self._failure
+        self._in_flight += 1
+        partition = (record.topic, record.partition)
+        generation = self._generations[partition]
+        try:
+            event = decode(record, self._settings.limits, self._ports.clock.now())
+        except BadInput as error:
+            self._rejecting[partition] += 1
+            self._spawn(self._reject(record, error, done, generation))
+            return
+        item = Item(record, event, done, self._release, generation)
+        lane = self._lanes.get(event.namespace)
+        if lane is None:
+            lane = self._lanes[event.namespace] = Lane(event.namespace, self._tools)
+            lane.waiting.append(item)
+            self._spawn(self._work(lane))
+        else:
+            lane.waiting.append(item)
+
+    def discard(self, partitions: Collection[tuple[str, int]]) -> None:
+        """Drop what has not started of these partitions: someone else will take it."""
+        gone = set(partitions)
+        for lane in self._lanes.values():
+            waiting = list(lane.waiting)
+            lane.waiting.clear()
+            lane.waiting.extend(item for item in waiting if item.partition not in gone)
+            for item in waiting:
+                if item.partition in gone:
+                    item.close()
+
+    async def drain(self, partitions: Collection[tuple[str, int]] | None, timeout_s: float) -> bool:
+        """Wait until nothing that has started of these partitions (None: of all) is under way; what is not done then is abandoned.
+
+        Returns whether all of it was done in time. Abandoned events write and acknowledge nothing any more.
+        """
+        wanted = None if partitions is None else set(partitions)
+        try:
+            async with asyncio.timeout(timeout_s):
+                while self._busy(wanted) and self._failure is None:
+                    await self._change()
+        except TimeoutError:
+            pass
+        finished = not self._busy(wanted)
+        for partition in self._generations if wanted is None else wanted:
+            self._generations[partition] += 1
+        return finished
+
+    def _busy(self, partitions: set[tuple[str, int]] | None) -> bool:
+        if any(count and (partitions is None or p in partitions) for p, count in self._rejecting.items()):
+            return True
+        return any(
+            partitions is None or item.partition in partitions
+            for lane in self._lanes.values()
+            for item in (*lane.started, *lane.waiting)
+            if not item.closed and not self._is_gone(item)
+        )
+
+    # What lanes call
+
+    def _new_wave(self) -> Wave:
+        return Wave(
+            self._ports, self._gathered, self._desk, self._settings.policies, self._settings.wave, self._observer
+        )
+
+    def _is_gone(self, item: Item) -> bool:
+        return item.generation != self._generations[item.partition]
+
+    async def _reject_item(self, item: Item, error: BadInput) -> None:
+        await self._send_rejection(item.record, error)
+        item.finish()
+
+    # Tasks
+
+    def _spawn(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None and self._failure is None:
+            self._failure = task.exception()  # a bug: the next submit raises it, so that the process stops before it does harm
+            self._changed.set()
+
+    async def _work(self, lane: Lane) -> None:
+        try:
+            await lane.work()
+        finally:
+            del self._lanes[lane.namespace]
+            for item in (*lane.waiting, *lane.started):
+                item.close()
+
+    async def _reject(self, record: Record, error: BadInput, done: Callable[[], None], generation: int) -> None:
+        partition = (record.topic, record.partition)
+        pause_s = self._settings.lane.retry_first_s
+        try:
+            while generation == self._generations[partition]:
+                try:
+                    await self._send_rejection(record, error)
+                except Transient as trouble:
+                    self._observer.waited(trouble.service, str(trouble))
+                    await self._ports.clock.sleep(pause_s)
+                    pause_s = min(2 * pause_s, self._settings.lane.retry_most_s)
+                else:
+                    done()
+                    break
+        finally:
+            self._rejecting[partition] -= 1
+            self._release()
+
+    async def _send_rejection(self, record: Record, error: BadInput) -> None:
+        now = self._ports.clock.now()
+        topics = self._settings.topics
+        namespace = None
+        if record.key is not None:
+            namespace = record.key.decode("utf-8", "replace") or None
+        await self._gathered.send.many(
+            [
+                dead_letter_message(topics, record, error, now),
+                outbound.reject_message(topics, record, error, namespace, now),
+            ]
+        )
+        self._observer.rejected(error.code)
+
+    def _release(self) -> None:
+        self._in_flight -= 1
+        self._changed.set()
+
+    async def _change(self) -> None:
+        """Wait until something ended."""
+        self._changed.clear()
+        await self._changed.wait()

@@ -1,0 +1,225 @@
+"""The ordered queue of one namespace (DESIGN sections 3 and 6).
+
+A lane takes a wave of its events: those that are in the ledger are performed and told again, the rest is decided, recorded as one
+insert-only record, read back, performed, told, and acknowledged. Nothing of the next wave happens before.
+"""
+
+import uuid
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import msgspec
+
+from factsieve.core.decision import Entry, LedgerRecord
+from factsieve.core.errors import BadInput, Transient
+from factsieve.core.facts import Candidate
+from factsieve.engine.items import Item, Prepared, WaveLost
+from factsieve.engine.perform import Performer, ledger_fields, record_id_of
+from factsieve.engine.ports import Gathered, Observer, Ports
+from factsieve.engine.wave import Flush, Wave
+from factsieve.ports import Vector
+from factsieve.wire.inbound import Command
+from factsieve.wire.ledger import decode_record, encode_record
+
+T = TypeVar("T")
+
+
+class LaneSettings(msgspec.Struct, frozen=True):
+    """Bounds of a lane: events per wave, and the pauses of repeated calls (seconds)."""
+
+    wave_events: int = 64
+    retry_first_s: float = 0.1
+    retry_most_s: float = 5.0
+    fence_poll_s: float = 0.2
+
+
+class LaneTools(msgspec.Struct, frozen=True):
+    """What every lane works with."""
+
+    ports: Ports
+    gathered: Gathered
+    performer: Performer
+    observer: Observer
+    settings: LaneSettings
+    new_wave: Callable[[], Wave]
+    command: Callable[[Command, Wave], Awaitable[Entry]]
+    reject: Callable[[Item, BadInput], Awaitable[None]]
+    is_gone: Callable[[Item], bool]
+
+
+class Lane:
+    """One namespace's queue and the task that works it off."""
+
+    def __init__(self, namespace: str, tools: LaneTools) -> None:
+        self.namespace = namespace
+        self.waiting: deque[Item] = deque()
+        self.started: list[Item] = []
+        self._tools = tools
+
+    async def work(self) -> None:
+        """Take waves until nothing waits."""
+        while self.waiting:
+            count = min(len(self.waiting), self._tools.settings.wave_events)
+            items = [self.waiting.popleft() for _ in range(count)]
+            self.started = self._ours(items)
+            try:
+                rest = await self._insist(self._take, self.started) if self.started else []
+            except WaveLost:
+                self._tools.observer.fenced(len(self.started))
+                rest = self.started
+            # What another worker recorded first, or what follows a repeated event, is looked up anew.
+            self.waiting.extendleft(reversed(self._ours([item for item in rest if not item.closed])))
+            self.started = []
+
+    def _ours(self, items: Sequence[Item]) -> list[Item]:
+        """Return the events whose partition is still ours, and drop the others."""
+        for item in items:
+            if self._tools.is_gone(item):
+                item.close()
+        return [item for item in items if not item.closed]
+
+    async def _insist(self, call: Callable[[Sequence[Item]], Awaitable[T]], items: Sequence[Item]) -> T:
+        """Return the call's result; a service that does not answer is waited for as long as the events are ours."""
+        pause_s = self._tools.settings.retry_first_s
+        while True:
+            try:
+                return await call(items)
+            except Transient as error:
+                self._tools.observer.waited(error.service, str(error))
+                await self._tools.ports.clock.sleep(pause_s)
+                pause_s = min(2 * pause_s, self._tools.settings.retry_most_s)
+                if any(self._tools.is_gone(item) for item in items):
+                    raise WaveLost from error
+
+    async def _take(self, items: Sequence[Item]) -> list[Item]:
+        """Handle the first run of events that are all known, or all new; return those that are left."""
+        keys = [item.event.event_key for item in items]
+        pointers = await self._tools.gathered.lookup.many(keys)
+        known = pointers[0] is not None
+        run: list[Item] = []
+        taken: set[str] = set()
+        for item, key, pointer in zip(items, keys, pointers, strict=True):
+            if (pointer is not None) != known or (key in taken and not known):
+                break
+            run.append(item)
+            taken.add(key)
+        if known:
+            await self._repeat(run, [pointer.record_id for pointer in pointers[: len(run)] if pointer is not None])
+        else:
+            return [*await self._decide(run), *items[len(run) :]]
+        return list(items[len(run) :])
+
+    # Events that are in the ledger
+
+    async def _repeat(self, items: Sequence[Item], record_ids: Sequence[str]) -> None:
+        """Perform what is stored for known events, and tell it again."""
+        unique = list(dict.fromkeys(record_ids))
+        bodies = await self._tools.gathered.records.many(unique)
+        records = {
+            record_id: decode_record(body) for record_id, body in zip(unique, bodies, strict=True) if body is not None
+        }
+        for record in records.values():
+            await self._hold_fence(items)
+            await self._tools.performer.perform(record)
+        entries = {entry.decision.event_key: entry for record in records.values() for entry in record.entries}
+        told: list[tuple[Item, Entry]] = []
+        for item in items:
+            entry = entries.get(item.event.event_key)
+            if entry is None:
+                raise Transient("qdrant", f"the ledger's record of event {item.event.event_key} is not readable yet")
+            if entry.body_hash != item.event.body_hash:
+                await self._tools.reject(item, _conflict(item, entry))
+            else:
+                told.append((item, entry))
+        await self._tell(told)
+
+    async def _tell(self, told: Sequence[tuple[Item, Entry]]) -> None:
+        await self._tools.performer.remember(entry for _, entry in told)
+        await self._tools.performer.emit([(entry, item.event) for item, entry in told])
+        for item, _ in told:
+            item.finish()
+
+    # New events
+
+    async def _decide(self, items: Sequence[Item]) -> list[Item]:
+        """Decide, record, perform and tell new events; return those that could not be decided yet."""
+        wave = self._tools.new_wave()
+        candidates = [(item, item.event) for item in items if isinstance(item.event, Candidate)]
+        prepared = {id(p.item): p for p in await wave.prepare(candidates)} if candidates else {}
+        pending: list[tuple[Item, Entry]] = []
+        for item in items:
+            try:
+                entry = await self._entry(item, prepared.get(id(item)), wave, pending=bool(pending))
+            except Flush:
+                await self._flush(pending, wave)
+                pending = []
+                entry = await self._entry(item, prepared.get(id(item)), wave, pending=False)
+            except BadInput as error:
+                await self._tools.reject(item, error)
+                continue
+            pending.append((item, entry))
+        await self._flush(pending, wave)
+        return []
+
+    async def _entry(self, item: Item, prepared: Prepared | None, wave: Wave, *, pending: bool) -> Entry:
+        if isinstance(item.event, Command):
+            if pending:
+                raise Flush
+            return await self._tools.command(item.event, wave)
+        assert prepared is not None
+        return await wave.decide(prepared, pending=pending)
+
+    async def _flush(self, pending: Sequence[tuple[Item, Entry]], wave: Wave) -> None:
+        """Record what was decided, all or nothing; perform and tell what is then stored, whoever recorded it."""
+        if not pending:
+            return
+        items = [item for item, _ in pending]
+        entries = tuple(entry for _, entry in pending)
+        record = LedgerRecord(
+            record_id=record_id_of(self.namespace, entries[0].decision.event_key),
+            namespace=self.namespace,
+            attempt=uuid.uuid4().hex,
+            recorded_at=self._tools.ports.clock.now(),
+            entries=entries,
+        )
+        await self._hold_fence(items)
+        body = await self._insist(lambda _: self._insert(record), items)
+        stored = decode_record(body)
+        if stored.attempt != record.attempt:
+            await self._insist(lambda _: self._tools.performer.perform(stored), items)
+            raise WaveLost
+        self._tools.observer.recorded(len(entries))
+        known = wave.new_vectors(entries)
+        await self._insist(lambda _: self._perform(record, known, items), items)
+        await self._insist(lambda _: self._tell(pending), items)
+
+    async def _insert(self, record: LedgerRecord) -> bytes:
+        [body] = await self._tools.gathered.insert.many(
+            [(record.record_id, encode_record(record), ledger_fields(record))]
+        )
+        return body
+
+    async def _perform(self, record: LedgerRecord, known: dict[str, Vector], items: Sequence[Item]) -> None:
+        await self._hold_fence(items)
+        await self._tools.performer.perform(record, known)
+
+    async def _hold_fence(self, items: Sequence[Item]) -> None:
+        """Wait until this process surely holds the partitions, or they are gone: a process that slept does not write."""
+        for topic, partition in dict.fromkeys(item.partition for item in items):
+            while not self._tools.ports.fence.holds(topic, partition):
+                if any(self._tools.is_gone(item) for item in items):
+                    raise WaveLost
+                await self._tools.ports.clock.sleep(self._tools.settings.fence_poll_s)
+        if any(self._tools.is_gone(item) for item in items):
+            raise WaveLost
+
+
+def _conflict(item: Item, entry: Entry) -> BadInput:
+    at = entry.decision.coordinates
+    return BadInput(
+        "event_id_conflict",
+        f"event {item.event.event_id!r} was decided with another body, at {at.topic}/{at.partition}/{at.offset}: "
+        "send the other statement under an id of its own",
+        field="ce_id",
+    )

@@ -1,0 +1,125 @@
+"""What a lane has decided but the store may not show yet: neighbours are read through it.
+
+It keeps the latest state of every point that the wave changed, and the vectors of those that are new or reworded. A look-up's
+result, taken from the store at any time since the wave began, becomes what the store would have answered had every decision been
+performed at once.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+
+import numpy as np
+
+from factsieve.core.decision import Entry
+from factsieve.core.facts import Fact, Scored, Status, round_similarity
+from factsieve.core.ids import text_hash
+from factsieve.ports import Near, NeighbourQuery, Vector, WindowHit
+
+
+class Overlay:
+    """The changes of one lane's wave, in order of decision."""
+
+    def __init__(self) -> None:
+        self._points: dict[str, Fact] = {}
+        self._vectors: dict[str, Vector] = {}
+        self._window: dict[str, list[tuple[datetime, WindowHit]]] = {}
+
+    def apply(self, entry: Entry, vectors: Mapping[str, Vector], window_hit: WindowHit | None, at: datetime) -> None:
+        """Take up a decision: its effects, the vectors of new and reworded points, and what the hash window will hold of it."""
+        for fact in entry.effects:
+            self._points[fact.point_id] = fact
+        self._vectors.update(vectors)
+        if window_hit is not None:
+            self._window.setdefault(entry.text_hash, []).append((at, window_hit))
+
+    def latest(self, fact: Fact) -> Fact:
+        """Return a point as it stands now."""
+        return self._points.get(fact.point_id, fact)
+
+    def get(self, point_id: str) -> Fact | None:
+        """Return a changed point, or None where the wave did not change it."""
+        return self._points.get(point_id)
+
+    def window(self, key: str, at: datetime, width: timedelta) -> WindowHit | None:
+        """Return the wave's own latest entry of a text within the window around `at`."""
+        hits = [hit for stated_at, hit in self._window.get(key, ()) if abs(stated_at - at) <= width]
+        return hits[-1] if hits else None
+
+    def exact(self, key: str, stored: Iterable[Fact]) -> tuple[Fact, ...]:
+        """Return the current facts that say exactly this, by point id."""
+        merged = {fact.point_id: fact for fact in stored}
+        for point_id, fact in self._points.items():
+            if point_id in merged or (fact.status is Status.CURRENT and text_hash(fact.text, fact.slot) == key):
+                merged[point_id] = fact
+        return tuple(
+            fact
+            for _, fact in sorted(merged.items())
+            if fact.status is Status.CURRENT and text_hash(fact.text, fact.slot) == key
+        )
+
+    def of_slot(self, slot: str, stored: Iterable[Fact], statuses: frozenset[Status]) -> list[Fact]:
+        """Return the facts of a slot that have one of the statuses, by point id."""
+        merged = {fact.point_id: fact for fact in stored}
+        merged |= {point_id: fact for point_id, fact in self._points.items() if fact.slot == slot or point_id in merged}
+        return [fact for _, fact in sorted(merged.items()) if fact.slot == slot and fact.status in statuses]
+
+    def neighbours(
+        self, hits: Sequence[Near], query: NeighbourQuery, limit: int
+    ) -> tuple[list[Near], bool]:
+        """Return the nearest facts as they stand now, and whether that is certain.
+
+        `hits` is the store's answer to `query`, of which the first `limit` are wanted. It is not certain where so many of them
+        changed that others, which the store did not name, may belong to the first `limit`.
+        """
+        status = Status.PAST if query.past else Status.CURRENT
+        kept = [hit for hit in map(self._latest, hits) if self._stays(hit, status)]
+        complete = len(hits) < query.limit or len(kept) >= limit
+        changed = [
+            (point_id, fact)
+            for point_id, fact in self._points.items()
+            if fact.status is status and point_id in self._vectors
+        ]
+        if changed:
+            matrix = np.stack([self._vectors[point_id] for point_id, _ in changed]).astype(np.float64)
+            wanted = query.vector.astype(np.float64)
+            # Sums along rows, as the stores do it: a pair's cosine must not depend on what stands beside it.
+            norms = np.sqrt((matrix * matrix).sum(axis=1) * (wanted * wanted).sum())
+            cosines = ((matrix * wanted).sum(axis=1) / norms).tolist()
+            kept += [
+                Near(point_id, similarity, fact if similarity >= query.payload_floor else None)
+                for (point_id, fact), similarity in zip(changed, map(round_similarity, cosines), strict=True)
+            ]
+        kept.sort(key=lambda hit: (-hit.similarity, hit.point_id))
+        return kept[:limit], complete
+
+    def _latest(self, hit: Near) -> Near:
+        fact = self._points.get(hit.point_id)
+        return hit if fact is None else Near(hit.point_id, hit.similarity, None if hit.fact is None else fact)
+
+    def _stays(self, hit: Near, status: Status) -> bool:
+        """Return whether the store's similarity of a hit still holds: its point keeps status and vector."""
+        fact = self._points.get(hit.point_id)
+        return fact is None or (fact.status is status and hit.point_id not in self._vectors)
+
+    def without_vector(self, status: Status) -> list[str]:
+        """Return the changed points of a status whose vectors are not known here."""
+        return [p for p, fact in self._points.items() if fact.status is status and p not in self._vectors]
+
+    def learn(self, vectors: Mapping[str, Vector]) -> None:
+        """Take up vectors of changed points, as the store holds them."""
+        self._vectors.update({point_id: v for point_id, v in vectors.items() if point_id in self._points})
+
+    def vector(self, point_id: str) -> Vector | None:
+        """Return the vector of a changed point, where it is known here."""
+        return self._vectors.get(point_id)
+
+
+def cosine(a: Vector, b: Vector) -> float:
+    """Return the cosine of two vectors, rounded as everywhere."""
+    left, right = a.astype(np.float64), b.astype(np.float64)
+    return round_similarity(float((left * right).sum() / np.sqrt((left * left).sum() * (right * right).sum())))
+
+
+def scored(hits: Iterable[Near]) -> list[Scored]:
+    """Return those hits whose text is at hand."""
+    return [Scored(hit.fact, hit.similarity) for hit in hits if hit.fact is not None]

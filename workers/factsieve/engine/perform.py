@@ -1,0 +1,142 @@
+"""From the ledger to the world: what is stored is performed, told and then acknowledged. All of it is harmless to repeat."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from factsieve.core.decision import Entry, LedgerRecord
+from factsieve.core.errors import Transient
+from factsieve.core.facts import Candidate, Coordinates, Fact, Kind
+from factsieve.core.ids import derived_id
+from factsieve.engine.ports import Gathered, Observer, Ports
+from factsieve.engine.wave import WaveSettings, new_vectors, window_hit
+from factsieve.ports import FactWrite, LedgerPointer, Message, Vector, WindowHit
+from factsieve.wire import outbound
+from factsieve.wire.inbound import Command
+from factsieve.wire.topics import Topics
+
+
+def record_id_of(namespace: str, first_event_key: str) -> str:
+    """Return the id of the ledger record of a lane's wave: it is named by its first event."""
+    return derived_id(first_event_key, "wave", namespace)
+
+
+def ledger_fields(record: LedgerRecord) -> dict[str, object]:
+    """Return what the ledger indexes of a record: whose it is, which facts' texts it holds, whether it may be dropped some day."""
+    fact_ids = sorted({fact.fact_id for entry in record.entries for fact in entry.effects})
+    return {
+        "namespace": record.namespace,
+        "fact_ids": fact_ids,
+        "skips_only": all(entry.decision.decision is Kind.SKIP for entry in record.entries),
+        "recorded_at": record.recorded_at.isoformat(),
+    }
+
+
+class Performer:
+    """Performs recorded decisions and emits what follows from them."""
+
+    def __init__(self, ports: Ports, gathered: Gathered, topics: Topics, settings: WaveSettings, observer: Observer) -> None:
+        self._ports = ports
+        self._gathered = gathered
+        self._topics = topics
+        self._settings = settings
+        self._observer = observer
+
+    async def perform(self, record: LedgerRecord, known: Mapping[str, Vector] | None = None) -> None:
+        """Write pointers and effects of a stored record. `known`: vectors of new and reworded points, by id, if at hand.
+
+        Several changes of one point in a wave are one write, of the last state. Points that are there already, at this version or a
+        later one, are left out.
+        """
+        pointers = [
+            (entry.decision.event_key, LedgerPointer(record.record_id, index))
+            for index, entry in enumerate(record.entries)
+        ]
+        await self._gathered.point.many(pointers)
+        final: dict[str, Fact] = {}
+        inserts = {point_id for entry in record.entries for point_id in entry.inserts}
+        for entry in record.entries:
+            final |= {fact.point_id: fact for fact in entry.effects}
+        if known is None:
+            stored = await self._gathered.get.many(list(final))
+            final = {
+                fact.point_id: fact
+                for fact, old in zip(final.values(), stored, strict=True)
+                if (old is None and fact.point_id in inserts) or (old is not None and old.version < fact.version)
+            }
+            if not final:
+                return
+            known = await new_vectors(self._gathered, [_only(entry, final) for entry in record.entries])
+        kept = [point_id for point_id in final if point_id not in known]
+        vectors = {**known, **(await self._ports.facts.vectors(kept) if kept else {})}
+        writes = [
+            FactWrite(fact, vectors[point_id], point_id in inserts)
+            for point_id, fact in final.items()
+            if point_id in vectors  # a point that is gone can not be changed either
+        ]
+        await self._gathered.write.many(writes)
+
+    async def remember(self, entries: Iterable[Entry]) -> None:
+        """Write what the hash window is to hold of decided events."""
+        texts: list[tuple[str, object, WindowHit]] = []
+        namespace = ""
+        for entry in entries:
+            hit = window_hit(entry, self._settings)
+            if hit is not None:
+                namespace = entry.decision.namespace
+                texts.append((entry.text_hash, entry.decision.occurred_at, hit))
+        if not texts:
+            return
+        try:
+            await self._ports.window.put(namespace, texts)  # type: ignore[arg-type]
+        except Transient as error:
+            self._observer.degraded("redis", str(error))
+
+    async def emit(self, told: Sequence[tuple[Entry, Candidate | Command]]) -> None:
+        """Send everything that follows from stored decisions, and wait until all of it is acknowledged.
+
+        An event met at the coordinates that it was decided under is told in full, again if need be. Met elsewhere (a replay, or a
+        producer that repeats itself) only the decision is reported, and `new-facts` hears of it where the replay asks for that.
+        """
+        heads: dict[str, None] = {}
+        messages: list[Message] = []
+        for entry, event in told:
+            decision = entry.decision
+            replayed = decision.coordinates != event.coordinates
+            if not replayed or (isinstance(event, Candidate) and event.replay_id is not None and event.replay_emit):
+                messages += [
+                    outbound.change_message(self._topics, change, decision, traceparent=decision.traceparent)
+                    for change in entry.changes
+                ]
+            if not replayed:
+                messages += [
+                    outbound.supersession_message(self._topics, line, traceparent=decision.traceparent)
+                    for line in entry.supersessions
+                ]
+                heads |= dict.fromkeys(fact.fact_id for fact in entry.effects)
+            messages.append(
+                outbound.decision_message(
+                    self._topics,
+                    decision,
+                    entry.effects,
+                    entry.changes,
+                    entry.supersessions,
+                    replayed,
+                    inserts=entry.inserts,
+                    traceparent=decision.traceparent,
+                )
+            )
+        standing = await self._gathered.get.many(list(heads))
+        messages += [outbound.fact_message(self._topics, fact) for fact in standing if fact is not None]
+        await self._gathered.send.many(messages)
+        for entry, event in told:
+            self._observer.decided(entry.decision, replayed=entry.decision.coordinates != event.coordinates)
+
+
+def _only(entry: Entry, points: Mapping[str, Fact]) -> Entry:
+    """Return the entry with those effects only that are still to be written as they are there."""
+    effects = tuple(fact for fact in entry.effects if points.get(fact.point_id) is not None)
+    return msgspec.structs.replace(entry, effects=effects)
+
+
+__all__ = ["Coordinates", "Performer", "ledger_fields", "record_id_of"]

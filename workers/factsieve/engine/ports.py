@@ -1,0 +1,170 @@
+"""The ports that an engine drives, gathered for lanes: every call of many lanes becomes one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from factsieve.core.decision import Decision
+from factsieve.core.facts import Fact
+from factsieve.engine.batcher import Batcher
+from factsieve.ports import (
+    Clock,
+    Embedder,
+    FactStore,
+    FactWrite,
+    Fence,
+    HashWindow,
+    Judge,
+    Ledger,
+    LedgerPointer,
+    Message,
+    Near,
+    NeighbourQuery,
+    Outbox,
+    Vector,
+)
+
+
+class Observer(Protocol):
+    """What the engine reports of its work; telemetry implements it."""
+
+    def decided(self, decision: Decision, *, replayed: bool) -> None:
+        """An event has its decision, and everything that follows from it has happened."""
+        ...
+
+    def rejected(self, code: str) -> None:
+        """An input was put into the dead letter topic."""
+        ...
+
+    def waited(self, service: str, error: str) -> None:
+        """A service did not answer; the call is repeated."""
+        ...
+
+    def degraded(self, service: str, error: str) -> None:
+        """A service that can be done without did not answer; it was done without."""
+        ...
+
+    def searched(self, embeddings: int, queries: int) -> None:
+        """Texts were handed to the embedder, and neighbours were asked for."""
+        ...
+
+    def recorded(self, events: int) -> None:
+        """A lane's wave of so many events was recorded."""
+        ...
+
+    def fenced(self, events: int) -> None:
+        """Decided events were dropped, since another worker had recorded them first or the partition was lost."""
+        ...
+
+
+class QuietObserver:
+    """An observer that keeps nothing."""
+
+    def decided(self, decision: Decision, *, replayed: bool) -> None:
+        """Keep nothing."""
+
+    def rejected(self, code: str) -> None:
+        """Keep nothing."""
+
+    def waited(self, service: str, error: str) -> None:
+        """Keep nothing."""
+
+    def degraded(self, service: str, error: str) -> None:
+        """Keep nothing."""
+
+    def searched(self, embeddings: int, queries: int) -> None:
+        """Keep nothing."""
+
+    def recorded(self, events: int) -> None:
+        """Keep nothing."""
+
+    def fenced(self, events: int) -> None:
+        """Keep nothing."""
+
+
+class HoldsAll:
+    """A fence for a process that shares its input with nobody."""
+
+    def holds(self, topic: str, partition: int) -> bool:
+        """Return True."""
+        return True
+
+
+@dataclass(frozen=True)
+class Ports:
+    """What the engine is given. `local_judge` answers where no remote judge may be asked, and confirms skips."""
+
+    facts: FactStore
+    ledger: Ledger
+    window: HashWindow
+    embedder: Embedder
+    judge: Judge
+    local_judge: Judge
+    outbox: Outbox
+    clock: Clock
+    fence: Fence
+
+
+class Gathered:
+    """The same ports with the calls of concurrent lanes gathered into batches."""
+
+    def __init__(self, ports: Ports, observer: Observer, *, batch_items: int) -> None:
+        facts, ledger = ports.facts, ports.ledger
+        self._observer = observer
+
+        async def get(ids: list[str]) -> list[Fact | None]:
+            found = await facts.get(list(dict.fromkeys(ids)))
+            return [found.get(point_id) for point_id in ids]
+
+        async def lookup(keys: list[str]) -> list[LedgerPointer | None]:
+            found = await ledger.lookup(keys)
+            return [found.get(key) for key in keys]
+
+        async def records(ids: list[str]) -> list[bytes | None]:
+            found = await ledger.records(list(dict.fromkeys(ids)))
+            return [found.get(record_id) for record_id in ids]
+
+        async def insert(records: list[tuple[str, bytes, Mapping[str, object]]]) -> list[bytes]:
+            stored = await ledger.insert({record_id: (body, fields) for record_id, body, fields in records})
+            return [stored[record_id] for record_id, _, _ in records]
+
+        async def point(pointers: list[tuple[str, LedgerPointer]]) -> list[None]:
+            await ledger.point(dict(pointers))
+            return [None] * len(pointers)
+
+        async def write(writes: list[FactWrite]) -> list[None]:
+            await facts.write(writes)
+            return [None] * len(writes)
+
+        async def send(messages: list[Message]) -> list[None]:
+            await ports.outbox.send(messages)
+            return [None] * len(messages)
+
+        async def embed(texts: list[str]) -> list[Vector]:
+            unique = list(dict.fromkeys(texts))
+            vectors = dict(zip(unique, await ports.embedder.embed(unique), strict=True))
+            return [vectors[text] for text in texts]
+
+        self.get: Batcher[str, Fact | None] = Batcher(get, max_items=batch_items)
+        self.lookup: Batcher[str, LedgerPointer | None] = Batcher(lookup, max_items=4 * batch_items)
+        self.records: Batcher[str, bytes | None] = Batcher(records, max_items=batch_items)
+        self.insert: Batcher[tuple[str, bytes, Mapping[str, object]], bytes] = Batcher(insert, max_items=batch_items)
+        self.point: Batcher[tuple[str, LedgerPointer], None] = Batcher(point, max_items=4 * batch_items)
+        self.write: Batcher[FactWrite, None] = Batcher(write, max_items=batch_items)
+        self.send: Batcher[Message, None] = Batcher(send, max_items=4 * batch_items)
+        self.by_text: Batcher[tuple[str, str], list[Fact]] = Batcher(facts.by_text, max_items=batch_items)
+        self.by_slot: Batcher[tuple[str, str], list[Fact]] = Batcher(facts.by_slot, max_items=batch_items)
+        self._embed: Batcher[str, Vector] = Batcher(embed, max_items=batch_items)
+        self._neighbours: Batcher[NeighbourQuery, list[Near]] = Batcher(facts.neighbours, max_items=batch_items)
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        """Return one vector per text."""
+        self._observer.searched(len(texts), 0)
+        return [np.asarray(vector) for vector in await self._embed.many(texts)]
+
+    async def neighbours(self, queries: Sequence[NeighbourQuery]) -> list[list[Near]]:
+        """Return the nearest facts of each query."""
+        self._observer.searched(0, len(queries))
+        return await self._neighbours.many(queries)
