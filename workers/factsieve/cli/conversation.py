@@ -2,21 +2,25 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from types import TracebackType
 from typing import Any, Final, Self
 
 import msgspec
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.errors import KafkaError
+from aiokafka import AIOKafkaConsumer, TopicPartition
 
+from factsieve.adapters.kafka_client import KafkaSecurity, kafka_errors
+from factsieve.adapters.kafka_outbox import KafkaOutbox, OutboxOptions
 from factsieve.core.errors import Transient
+from factsieve.core.offsets import Partitioner
 from factsieve.ports import Message
 from factsieve.wire.topics import Topics
 
 Decision = dict[str, Any]
-EventName = tuple[str, str]
-"""(`ce_source`, `ce_id`): how a decision is recognised as the answer to a statement."""
+EventName = tuple[str, str, str]
+"""(namespace, `ce_source`, `ce_id`): how a decision is recognised as the answer to a statement."""
 
 START_TIMEOUT_S: Final = 10.0
 MAX_UNANSWERED: Final = 5_000
@@ -27,28 +31,31 @@ _SEND_BATCH: Final = 500
 
 
 class Kafka(msgspec.Struct, frozen=True):
-    """How to reach Kafka; `security` holds further arguments of the client."""
+    """How to reach Kafka. `idempotent`: whether the broker knows idempotent producers."""
 
     bootstrap: str
-    idempotent: bool
-    security: Mapping[str, Any] = {}
+    idempotent: bool = True
+    partitioner: Partitioner = "murmur2"
+    security: KafkaSecurity = KafkaSecurity()
 
     def client(self) -> dict[str, Any]:
-        """Return the client's arguments."""
-        return {"bootstrap_servers": self.bootstrap, "client_id": "factsieve-cli", **self.security}
+        """Return the client's arguments. Raises BadSettings for security settings that can not be."""
+        return {
+            "bootstrap_servers": self.bootstrap,
+            "client_id": "factsieve-cli",
+            **self.security.client_options(),
+        }
 
+    def outbox(self) -> KafkaOutbox:
+        """Return a producer, not connected yet."""
+        options = OutboxOptions(
+            enable_idempotence=self.idempotent, partitioner=self.partitioner, compression="none", request_timeout_s=10.0
+        )
+        return KafkaOutbox([self.bootstrap], security=self.security, options=options, client_id="factsieve-cli")
 
-@contextlib.asynccontextmanager
-async def reaching(what: str, kafka: Kafka) -> AsyncIterator[None]:
-    """Turn the client's errors into Transient, naming the address."""
-    try:
-        yield
-    except (KafkaError, OSError, TimeoutError) as error:
-        detail = str(error) or type(error).__name__
-        raise Transient(
-            "kafka",
-            f"{what} on {kafka.bootstrap} failed ({detail}): check that the broker runs and that the address is right",
-        ) from error
+    def reaching(self, doing: str) -> AbstractContextManager[None]:
+        """Return a context that turns the client's errors into Transient, naming what was done and the address."""
+        return kafka_errors(f"{doing} on {self.bootstrap} (does the broker run, is the address right?)")
 
 
 class Reader:
@@ -66,7 +73,7 @@ class Reader:
         consumer = AIOKafkaConsumer(
             **self._kafka.client(), group_id=None, enable_auto_commit=False, max_partition_fetch_bytes=4 * 1024 * 1024
         )
-        async with reaching(f"reading {self._topic}", self._kafka):
+        with self._kafka.reaching(f"reading {self._topic}"):
             try:
                 await asyncio.wait_for(consumer.start(), START_TIMEOUT_S)
                 numbers = await self._partitions(consumer)
@@ -103,10 +110,16 @@ class Reader:
         for partition, offset in offsets.items():
             self._consumer.seek(partition, offset)
 
+    async def reached(self, offsets: Mapping[TopicPartition, int]) -> bool:
+        """Return whether everything before these offsets was read."""
+        assert self._consumer is not None
+        with self._kafka.reaching(f"reading {self._topic}"):
+            return all([await self._consumer.position(part) >= offset for part, offset in offsets.items()])
+
     async def poll(self) -> list[tuple[TopicPartition, int, bytes]]:
         """Return what arrived (partition, offset, value), possibly nothing; waits a moment."""
         assert self._consumer is not None
-        async with reaching(f"reading {self._topic}", self._kafka):
+        with self._kafka.reaching(f"reading {self._topic}"):
             fetched = await self._consumer.getmany(timeout_ms=_POLL_MS, max_records=1_000)
         return [
             (partition, record.offset, record.value)
@@ -117,36 +130,25 @@ class Reader:
 
 
 class Conversation:
-    """Sends candidates and yields their decisions, for as long as they come."""
+    """Sends candidates and collects their decisions."""
 
     def __init__(self, kafka: Kafka, topics: Topics) -> None:
-        self._kafka = kafka
-        self._topics = topics
         self._reader = Reader(kafka, topics.decisions)
-        self._producer: AIOKafkaProducer | None = None
+        self._outbox = kafka.outbox()
 
     async def __aenter__(self) -> Self:
         """Stand at the end of `fact-decisions`, then get ready to send. Raises Transient."""
-        await self._reader.__aenter__()
-        producer = AIOKafkaProducer(
-            **self._kafka.client(), acks="all", enable_idempotence=self._kafka.idempotent, linger_ms=5
-        )
-        try:
-            async with reaching("sending", self._kafka):
-                await asyncio.wait_for(producer.start(), START_TIMEOUT_S)
-        except BaseException:
-            await producer.stop()
-            await self._reader.__aexit__(None, None, None)
-            raise
-        self._producer = producer
+        async with contextlib.AsyncExitStack() as opened:
+            await opened.enter_async_context(self._reader)
+            opened.push_async_callback(self._outbox.stop)
+            await self._outbox.start()
+            self._opened = opened.pop_all()
         return self
 
     async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        if self._producer is not None:
-            await self._producer.stop()
-        await self._reader.__aexit__(kind, error, trace)
+        await self._opened.aclose()
 
     async def tell(
         self,
@@ -154,29 +156,26 @@ class Conversation:
         *,
         idle_timeout_s: float,
         on_decision: Callable[[EventName, Decision], None] = lambda _name, _decision: None,
-        on_sent: Callable[[int], None] = lambda _count: None,
-    ) -> tuple[dict[EventName, Decision], list[EventName]]:
-        """Send statements and collect their decisions; each name must be there once.
+    ) -> dict[EventName, Decision]:
+        """Send statements, each under a name of its own, and return their decisions by name.
 
-        Returns the decisions by name, and the names of those for which none came: then nothing at all had come for
-        `idle_timeout_s` seconds.
+        Some are missing where nothing at all came for `idle_timeout_s` seconds. Raises Transient.
         """
-        pending: dict[EventName, None] = {}
+        pending: set[EventName] = set()
         answered: dict[EventName, Decision] = {}
         room = asyncio.Event()
-        room.set()
-        sending = asyncio.create_task(self._send(statements, pending, room, on_sent))
         loop = asyncio.get_running_loop()
         last_news = loop.time()
+        sending = asyncio.create_task(self._send(statements, pending, room))
         try:
             while pending or not sending.done():
                 if sending.done():
                     sending.result()
                 for _, _, value in await self._reader.poll():
                     decision: Decision = msgspec.json.decode(value)
-                    name = (decision.get("ce_source") or "", decision.get("ce_id") or "")
+                    name = _name_of(decision)
                     if name in pending:
-                        del pending[name]
+                        pending.discard(name)
                         answered[name] = decision
                         on_decision(name, decision)
                         last_news = loop.time()
@@ -188,35 +187,20 @@ class Conversation:
                 sending.result()
         finally:
             sending.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Transient):
-                await sending
-        return answered, list(pending)
+            await asyncio.gather(sending, return_exceptions=True)
+        return answered
 
     async def _send(
-        self,
-        statements: Iterable[tuple[EventName, Message]],
-        pending: dict[EventName, None],
-        room: asyncio.Event,
-        on_sent: Callable[[int], None],
+        self, statements: Iterable[tuple[EventName, Message]], pending: set[EventName], room: asyncio.Event
     ) -> None:
-        assert self._producer is not None
-        acknowledged: list[asyncio.Future[Any]] = []
-        count = 0
-        async with reaching("sending", self._kafka):
-            for name, message in statements:
-                pending[name] = None
-                future = await self._producer.send(
-                    message.topic, message.value, key=message.key, headers=list(message.headers)
-                )
-                acknowledged.append(future)
-                count += 1
-                if len(acknowledged) >= _SEND_BATCH:
-                    await asyncio.gather(*acknowledged)
-                    acknowledged.clear()
-                    on_sent(count)
-                if len(pending) >= MAX_UNANSWERED:
-                    room.clear()
-                    await self._producer.flush()
-                    await room.wait()
-            await asyncio.gather(*acknowledged)
-            on_sent(count)
+        remaining = iter(statements)
+        while batch := list(itertools.islice(remaining, _SEND_BATCH)):
+            if len(pending) >= MAX_UNANSWERED:
+                room.clear()
+                await room.wait()
+            pending.update(name for name, _ in batch)
+            await self._outbox.send([message for _, message in batch])
+
+
+def _name_of(decision: Decision) -> EventName:
+    return (decision.get("namespace") or "", decision.get("ce_source") or "", decision.get("ce_id") or "")

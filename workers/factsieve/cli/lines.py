@@ -9,7 +9,7 @@ from typing import BinaryIO, Final
 
 import msgspec
 
-from factsieve.core.errors import BadInput
+from factsieve.core.errors import BadInput, RejectCode
 from factsieve.core.facts import Source
 from factsieve.wire import times
 
@@ -35,11 +35,11 @@ class Line(msgspec.Struct, frozen=True):
 
 
 class BadLine(msgspec.Struct, frozen=True):
-    """A line that is no candidate, and why; `raw` is what stood there."""
+    """A line that is no candidate, and why."""
 
     number: int
+    code: RejectCode
     message: str
-    raw: bytes
 
     def __str__(self) -> str:
         return f"line {self.number}: {self.message}"
@@ -76,21 +76,23 @@ def read_lines(stream: Iterable[bytes], *, default_namespace: str, now: datetime
 def parse_line(raw: bytes, number: int, *, default_namespace: str, now: datetime) -> Line | BadLine:
     """Return one line as a candidate, or why it is none. Whether the candidate is acceptable is for the worker to say."""
     if len(raw) > MAX_LINE_BYTES:
-        return BadLine(number, f"has {len(raw)} bytes, at most {MAX_LINE_BYTES} are read", raw)
+        return BadLine(number, "record_too_large", f"has {len(raw)} bytes, at most {MAX_LINE_BYTES} are read")
     try:
         value = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        return BadLine(number, f"is not JSON ({error}): {_excerpt(raw)}", raw)
+        return BadLine(number, "not_json", f"is not JSON ({error}): {_excerpt(raw)}")
     if not isinstance(value, dict):
-        return BadLine(number, f'is not a JSON object but {_excerpt(raw)}: write {{"id": "1", "text": "..."}}', raw)
+        example = '{"id": "1", "text": "..."}'
+        return BadLine(number, "not_an_object", f"is not a JSON object but {_excerpt(raw)}: write {example}")
     event_id = value.pop("id", None)
     if isinstance(event_id, int) and not isinstance(event_id, bool):
         event_id = str(event_id)
     if event_id is not None and (not isinstance(event_id, str) or not event_id):
-        return BadLine(number, f"id is {json.dumps(event_id)[:40]}: give a string or a number, or leave it out", raw)
+        found = json.dumps(event_id)[:40]
+        return BadLine(number, "wrong_type", f"id is {found}: give a string or a number, or leave it out")
     namespace = value.get("namespace") or value.get("session_id") or default_namespace
     if not isinstance(namespace, str):
-        return BadLine(number, f"namespace is {json.dumps(namespace)[:40]}: give a string", raw)
+        return BadLine(number, "wrong_type", f"namespace is {json.dumps(namespace)[:40]}: give a string")
     if value.get("namespace") is None and value.get("session_id") is None:
         value["namespace"] = namespace
     value.setdefault("source", Source.REMEMBER.value)

@@ -1,0 +1,138 @@
+"""Where the services are: settings, or the local stack that runs here."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, Protocol
+
+import msgspec
+import typer
+
+from factsieve.adapters.kafka_client import KafkaSecurity
+from factsieve.cli.conversation import Kafka
+from factsieve.wire.topics import Topics
+
+if TYPE_CHECKING:
+    from factsieve.localstack.stack import StackState
+    from factsieve.worker.settings import Settings
+
+DEFAULT_STATE_DIR: Final = Path(".factsieve")
+
+StateDir = Annotated[
+    Path | None,
+    typer.Option("--state-dir", help="Folder of the local stack. [default: .factsieve]", show_default=False),
+]
+ConfigFile = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", help="Settings file. [default: factsieve.toml, if it is there]", show_default=False),
+]
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", help="A setting, as name=value; may be repeated.", show_default=False)
+]
+
+
+class Connected(msgspec.Struct, frozen=True):
+    """The settings in force, and how to reach Kafka. `local`: the addresses are those of the local stack."""
+
+    settings: "Settings"
+    kafka: Kafka
+    topics: Topics
+    local: bool
+
+
+def overrides_of(assignments: list[str] | None) -> dict[str, object]:
+    """Return `--set` arguments as settings. Raises BadSettings for one that is no name=value."""
+    from factsieve.worker.settings import parse_override
+
+    return dict(parse_override(text) for text in assignments or [])
+
+
+class Addresses(Protocol):
+    """What a local stack tells of itself, running in this process or found by its state file."""
+
+    @property
+    def kafka_bootstrap(self) -> str:
+        """Return the broker's `host:port`."""
+        ...
+
+    @property
+    def redis_url(self) -> str:
+        """Return the URL of Redis."""
+        ...
+
+    @property
+    def qdrant_url(self) -> str:
+        """Return the URL of the vector store."""
+        ...
+
+
+def local_overrides(state: Addresses) -> dict[str, object]:
+    """Return the settings that lead to a running local stack, whose broker knows no idempotent producers."""
+    return {
+        "kafka.bootstrap": state.kafka_bootstrap,
+        "kafka.idempotence": False,
+        "redis.url": state.redis_url,
+        "qdrant.url": state.qdrant_url,
+    }
+
+
+def connect(state_dir: Path | None, config: Path | None, assignments: list[str] | None = None) -> Connected:
+    """Return where to connect to: what the settings say; where they name no address, the local stack that runs in `state_dir`.
+
+    A `state_dir` that is given must hold a running stack. Raises BadSettings, LocalStackError.
+    """
+    from factsieve.worker.settings import load_settings
+
+    overrides = overrides_of(assignments)
+    settings = load_settings(overrides, path=config)
+    state = _running_stack(state_dir)
+    if state is not None and (state_dir is not None or not _names_an_address(settings)):
+        settings = load_settings(local_overrides(state) | overrides, path=config)
+        return connected_to(settings, local=True)
+    return connected_to(settings, local=False)
+
+
+def connected_to(settings: "Settings", *, local: bool) -> Connected:
+    """Return how to reach what the settings name."""
+    kafka = Kafka(
+        bootstrap=settings.kafka.bootstrap,
+        idempotent=settings.kafka.idempotence,
+        partitioner=settings.kafka.partitioner,
+        security=kafka_security(settings),
+    )
+    return Connected(settings, kafka, settings.topics, local)
+
+
+def _running_stack(state_dir: Path | None) -> "StackState | None":
+    from factsieve.localstack.process import LocalStackError
+    from factsieve.localstack.stack import is_running, read_state
+
+    state = read_state(state_dir or DEFAULT_STATE_DIR)
+    if state is not None and is_running(state.owner):
+        return state
+    if state_dir is not None:
+        raise LocalStackError(f"no local stack runs in {state_dir}: `factsieve up --state-dir {state_dir}` starts one")
+    return None
+
+
+def _names_an_address(settings: "Settings") -> bool:
+    named: Mapping[str, set[str]] = {
+        "bootstrap": settings.kafka.model_fields_set,
+        "url": settings.redis.model_fields_set | settings.qdrant.model_fields_set,
+    }
+    return any(field in fields for field, fields in named.items())
+
+
+def kafka_security(settings: "Settings") -> KafkaSecurity:
+    """Return how the brokers want to be spoken to."""
+    kafka = settings.kafka
+    return KafkaSecurity(
+        protocol=kafka.security_protocol,
+        mechanism=kafka.sasl_mechanism,
+        username=kafka.sasl_username,
+        password=None if kafka.sasl_password is None else kafka.sasl_password.get_secret_value(),
+        ca_file=None if kafka.ssl_ca_file is None else str(kafka.ssl_ca_file),
+        cert_file=None if kafka.ssl_cert_file is None else str(kafka.ssl_cert_file),
+        key_file=None if kafka.ssl_key_file is None else str(kafka.ssl_key_file),
+        key_password=None if kafka.ssl_key_password is None else kafka.ssl_key_password.get_secret_value(),
+        verify_hostname=kafka.ssl_verify_hostname,
+    )

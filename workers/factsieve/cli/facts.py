@@ -1,0 +1,184 @@
+"""`factsieve facts` and `factsieve history`: what is known, what was true then, what was believed then."""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Final
+
+import msgspec
+import typer
+from rich.markup import escape
+
+from factsieve.cli.connect import ConfigFile, Connected, StateDir, connect
+from factsieve.cli.render import facts_table, out, when
+from factsieve.cli.stores import open_facts
+from factsieve.cli.story import beliefs_table, chain_of, timeline_table
+from factsieve.core.errors import BadSettings
+from factsieve.core.facts import Fact, Status
+from factsieve.wire import times
+from factsieve.wire.values import fact_value
+
+if TYPE_CHECKING:
+    from factsieve.ports import Embedder, FactStore
+
+MAX_NAMESPACES: Final = 64
+"""In so many namespaces at most --like searches by itself."""
+
+AsJson = Annotated[bool, typer.Option("--json", help="One a line, as JSON.")]
+
+
+def facts(
+    like: Annotated[str | None, typer.Option(help="Those nearest to a text, with their similarity.")] = None,
+    namespace: Annotated[str | None, typer.Option("--namespace", "-n", help="Of this namespace alone.")] = None,
+    as_of: Annotated[str | None, typer.Option(help="What was true then: 2026-03-04 or 2026-03-04T09:30:00Z.")] = None,
+    known_at: Annotated[str | None, typer.Option(help="What was believed then.")] = None,
+    limit: Annotated[int, typer.Option("--limit", "-l", min=1, max=100_000, help="How many; the latest.")] = 50,
+    every: Annotated[bool, typer.Option("--all", help="Superseded, former and withdrawn ones too.")] = False,
+    as_json: AsJson = False,
+    state_dir: StateDir = None,
+    config: ConfigFile = None,
+) -> None:
+    """Show current facts, or those of another time.
+
+    Example: factsieve facts --like "which port does the API use" --as-of 2026-03-04
+    """
+    true_at, believed_at = _instant(as_of, "--as-of"), _instant(known_at, "--known-at")
+    if like is not None and (believed_at is not None or every):
+        raise BadSettings("--like searches what is believed now: use it without --known-at and --all, or with --as-of")
+    found, similarities = asyncio.run(
+        _find(connect(state_dir, config), like, namespace, true_at, believed_at, limit, every=every)
+    )
+    total, shown = len(found), found[:limit] if like is not None else found[-limit:]
+    if as_json:
+        for fact in shown:
+            typer.echo(_as_json(fact, similarities.get(fact.fact_id)))
+        return
+    console = out()
+    if not shown:
+        console.print("No facts.")
+        return
+    several = len({fact.namespace for fact in shown}) > 1
+    validity = every or true_at is not None or believed_at is not None
+    console.print(facts_table(shown, show_namespace=several, show_validity=validity, similarities=similarities))
+    if total > len(shown):
+        console.print(f"... the latest {len(shown)} of {total}; --limit shows more")
+
+
+def history(
+    fact_id: Annotated[str, typer.Argument(help="A fact's id, as `factsieve facts` shows it.")],
+    as_json: AsJson = False,
+    state_dir: StateDir = None,
+    config: ConfigFile = None,
+) -> None:
+    """Show one fact's whole story: what came before and after it, and what was believed when.
+
+    Exit code 1 if there is no such fact.
+
+    Example: factsieve history 01943a5c-3f80-7a1b-9c2d-0123456789ab
+    """
+    rows, chain = asyncio.run(_story(connect(state_dir, config), fact_id))
+    if not rows:
+        out().print(f"There is no fact {fact_id}: `factsieve facts --all` shows the ids.", markup=False)
+        raise typer.Exit(1)
+    if as_json:
+        for row in rows:
+            typer.echo(_as_json(row, None))
+        return
+    console = out()
+    head = next((row for row in rows if row.is_head), rows[-1])
+    slot = f" [dim]\\[{escape(head.slot)}][/dim]" if head.slot else ""
+    console.print(f"[bold]{escape(head.text)}[/bold]{slot}")
+    console.print(
+        f"{head.status.value}, stated {head.stated_count}x, last {when(head.last_stated_at)}, in {head.namespace}",
+        markup=False,
+    )
+    if len(chain) > 1:
+        console.print("\n[bold]What was true when[/bold]")
+        console.print(timeline_table(chain))
+    console.print("\n[bold]What was believed when[/bold]")
+    console.print(beliefs_table(rows))
+
+
+async def _find(
+    connected: Connected,
+    like: str | None,
+    namespace: str | None,
+    as_of: datetime | None,
+    known_at: datetime | None,
+    limit: int,
+    *,
+    every: bool,
+) -> tuple[list[Fact], dict[str, float]]:
+    async with open_facts(connected.settings) as (store, embedder):
+        if like is not None:
+            return await _nearest(store, embedder, like, namespace, as_of, limit)
+        found = await store.select(namespace, as_of=as_of, known_at=known_at, current_only=not every)
+        return [fact for fact in found if fact.status is not Status.ERASED], {}
+
+
+async def _nearest(
+    store: "FactStore", embedder: "Embedder", text: str, namespace: str | None, as_of: datetime | None, limit: int
+) -> tuple[list[Fact], dict[str, float]]:
+    from factsieve.ports import NeighbourQuery
+
+    (vector,) = await embedder.embed([text])
+    if namespace is not None:
+        namespaces = [namespace]
+    else:
+        namespaces = sorted({fact.namespace for fact in await store.select(None)})
+        if len(namespaces) > MAX_NAMESPACES:
+            raise BadSettings(f"there are {len(namespaces)} namespaces: name one with --namespace")
+    past = [False] if as_of is None else [False, True]
+    queries = [NeighbourQuery(name, vector, limit, -1.0, old) for name in namespaces for old in past]
+    hits = [hit for found in await store.neighbours(queries) for hit in found if hit.fact is not None]
+    hits.sort(key=lambda hit: (-hit.similarity, hit.point_id))
+    kept = [hit for hit in hits if hit.fact and (as_of is None or hit.fact.valid_from <= as_of < hit.fact.valid_to)]
+    return [hit.fact for hit in kept if hit.fact], {hit.fact.fact_id: hit.similarity for hit in kept if hit.fact}
+
+
+async def _story(connected: Connected, fact_id: str) -> tuple[list[Fact], list[Fact]]:
+    async with open_facts(connected.settings) as (store, _embedder):
+        head = (await store.get([fact_id])).get(fact_id)
+        if head is None or head.status is Status.ERASED:
+            return [], []
+        rows = await store.history(head.namespace, head.fact_id)
+        related = list(rows)
+        if head.slot is not None:
+            related += (await store.by_slot([(head.namespace, head.slot)], past=True))[0]
+        seen = {row.fact_id for row in related}
+        todo = _links(related) - seen
+        while todo and len(seen) < MAX_LINKED:
+            seen |= todo
+            fresh = [row for one in sorted(todo) for row in await store.history(head.namespace, one)]
+            related += fresh
+            todo = _links(fresh) - seen
+        return rows, chain_of(head, related)
+
+
+MAX_LINKED: Final = 200
+"""So many facts of one story at most are fetched."""
+
+
+def _links(rows: Sequence[Fact]) -> set[str]:
+    linked = {fact_id for row in rows for fact_id in row.supersedes}
+    return linked | {row.superseded_by for row in rows if row.superseded_by is not None}
+
+
+def _as_json(fact: Fact, similarity: float | None) -> str:
+    value = msgspec.to_builtins(fact_value(fact))
+    if similarity is not None:
+        value["similarity"] = similarity
+    return msgspec.json.encode(value).decode()
+
+
+def _instant(text: str | None, option: str) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        if len(text) == len("2026-03-04"):
+            return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+        return times.parse_rfc3339(text)
+    except ValueError:
+        raise BadSettings(
+            f"{option} {text!r} is no time: write a day (2026-03-04, its beginning in UTC) or an instant (2026-03-04T09:30:00Z)"
+        ) from None

@@ -1,0 +1,84 @@
+"""The local stack with a worker, for `up` and `demo`: started together, watched, stopped together."""
+
+import contextlib
+import json
+import signal
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import FrameType
+from typing import Final
+
+from factsieve.cli.connect import connected_to, local_overrides
+from factsieve.cli.topics import create_topics
+from factsieve.cli.worker_service import WorkerService
+from factsieve.localstack.process import LocalStackError
+from factsieve.localstack.stack import LocalStack, StackConfig
+from factsieve.worker.settings import CONFIG_VARIABLE, DEFAULT_FILE, load_settings, variable_of
+
+READY_TIMEOUT_S: Final = 90.0
+
+
+@contextlib.contextmanager
+def stopped_by_sigterm() -> Iterator[None]:
+    """Let SIGTERM do what Ctrl-C does: raise KeyboardInterrupt, so that everything that was started is stopped in order."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def running(
+    stack_config: StackConfig, overrides: Mapping[str, object], *, config: Path | None, health_port: int = 0
+) -> Iterator[tuple[LocalStack, WorkerService]]:
+    """Start the stack, make its topics, start a worker and wait until it is ready; stop all of it at the end.
+
+    `overrides` are settings over those of the file and the environment. Raises LocalStackError, BadSettings, Transient.
+    """
+    with LocalStack(stack_config) as stack:
+        settings = {**local_overrides(stack), **overrides}
+        create_topics(connected_to(load_settings(settings, path=config), local=True), replication=1)
+        worker = WorkerService(
+            folder=stack.state_dir / "worker",
+            log_path=stack.state_dir / "logs" / "worker.log",
+            environment=environment_of(settings, config),
+            port=health_port,
+        )
+        try:
+            worker.start(timeout_s=READY_TIMEOUT_S)
+            yield stack, worker
+        finally:
+            worker.stop()
+
+
+def environment_of(settings: Mapping[str, object], config: Path | None) -> dict[str, str]:
+    """Return the variables that give a child process these settings, and the settings file of this process."""
+    variables = {
+        variable_of(name): value if isinstance(value, str) else json.dumps(value) for name, value in settings.items()
+    }
+    if config is not None or DEFAULT_FILE.is_file():
+        variables[CONFIG_VARIABLE] = str((config or DEFAULT_FILE).absolute())
+    return variables
+
+
+def addresses(stack: LocalStack, worker: WorkerService) -> dict[str, str]:
+    """Return where everything listens, by name."""
+    return {
+        "kafka": stack.kafka_bootstrap,
+        "redis": stack.redis_url,
+        "qdrant": stack.qdrant_url,
+        "worker": f"http://{worker.address}/readyz (and /healthz, /metrics)",
+        "logs": str(stack.state_dir / "logs"),
+    }
+
+
+def check_running(stack: LocalStack, worker: WorkerService) -> None:
+    """Raise LocalStackError where a process has ended by itself."""
+    for service in (*stack.services, worker):
+        if not service.running:
+            raise LocalStackError(f"{service.name} has ended by itself; the end of its log is in {service.log_path}")

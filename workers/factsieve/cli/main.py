@@ -1,0 +1,95 @@
+"""The entry point: commands by name, errors as one line, exit codes.
+
+Exit codes: 0 done; 1 the answer is no (something was refused, a check failed); 2 wrong usage or settings; 3 a service could not be
+reached or did not answer in time; 70 a bug in factsieve itself (EX_SOFTWARE of sysexits.h); 130 stopped by Ctrl-C.
+"""
+
+import sys
+import traceback
+from typing import Annotated, Final, NoReturn
+
+import typer
+
+from factsieve import __version__
+from factsieve.cli import activity, config, decide, demo, facts, remember, services, topics
+from factsieve.cli.render import err
+from factsieve.core.errors import BadInput, BadSettings, Transient
+
+EXIT_NO: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_UNREACHABLE: Final = 3
+EXIT_BUG: Final = 70
+
+app = typer.Typer(
+    name="factsieve",
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Lets only new facts through: skips repeats, revises, supersedes, and keeps the history.",
+    epilog="Try it: [bold]factsieve demo[/bold]. Exit codes: 0 done, 1 the answer is no, 2 wrong usage or settings, "
+    "3 a service could not be reached.",
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"factsieve {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Take the options that stand before the command."""
+    del debug, version  # `run` looks for --debug itself, since an error may come before or after this
+
+
+app.command("demo")(demo.demo)
+app.command("up")(services.up)
+app.command("down")(services.down)
+app.command("remember")(remember.remember)
+app.command("decide")(decide.decide)
+app.command("facts")(facts.facts)
+app.command("history")(facts.history)
+app.command("activity")(activity.activity)
+app.command("worker")(services.worker)
+app.add_typer(topics.app, name="topics")
+app.add_typer(config.app, name="config")
+
+
+def exit_code(error: BaseException) -> int:
+    """Return the exit code for an error that left a command."""
+    from factsieve.localstack.process import LocalStackError
+
+    if isinstance(error, BadSettings | BadInput):
+        return EXIT_USAGE
+    if isinstance(error, Transient | LocalStackError):
+        return EXIT_UNREACHABLE
+    return EXIT_BUG
+
+
+def run(arguments: list[str] | None = None) -> NoReturn:
+    """Run a command line and exit with its code."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    debug = "--debug" in arguments
+    if debug and arguments[:1] != ["--debug"]:  # taken before or behind the command's name
+        arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]
+    try:
+        app(args=arguments, prog_name="factsieve")
+    except Exception as error:
+        code = exit_code(error)
+        if debug:
+            traceback.print_exc()
+        console = err()
+        if code == EXIT_BUG:
+            console.print(f"factsieve: {type(error).__name__}: {error}", style="red", markup=False)
+            console.print("This is a bug. `factsieve --debug ...` shows where it happened; please report it.")
+        else:
+            console.print(f"factsieve: {error}", style="red", markup=False)
+        sys.exit(code)
+    sys.exit(0)

@@ -1,0 +1,81 @@
+"""`factsieve up`, `down` and `worker`: the processes."""
+
+import contextlib
+import time
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from factsieve.cli.connect import DEFAULT_STATE_DIR, ConfigFile, Overrides, overrides_of
+from factsieve.cli.render import out
+
+_POLL_S: Final = 0.5
+
+Port = Annotated[int, typer.Option(min=0, max=65_535, help="0 takes a free one.")]
+
+
+def up(
+    kafka_port: Port = 0,
+    redis_port: Port = 0,
+    qdrant_port: Port = 0,
+    health_port: Port = 0,
+    state_dir: Annotated[
+        Path, typer.Option("--state-dir", help="Where the stack keeps its state.")
+    ] = DEFAULT_STATE_DIR,
+    config: ConfigFile = None,
+    assignments: Overrides = None,
+) -> None:
+    """Run broker, Redis, vector store and a worker here, until Ctrl-C or `factsieve down`.
+
+    For trying and developing: the broker and Redis keep everything in memory. Other commands find the stack by its folder.
+
+    Example: factsieve up --kafka-port 9092
+    """
+    from factsieve.cli.local import addresses, check_running, running, stopped_by_sigterm
+    from factsieve.localstack.stack import StackConfig
+
+    wanted = StackConfig(state_dir=state_dir, kafka_port=kafka_port, redis_port=redis_port, qdrant_port=qdrant_port)
+    console = out()
+    with (
+        stopped_by_sigterm(),
+        running(wanted, overrides_of(assignments), config=config, health_port=health_port) as (stack, worker),
+    ):
+        console.print("factsieve is up. Ctrl-C, or `factsieve down` elsewhere, stops it.", markup=False)
+        for name, address in addresses(stack, worker).items():
+            console.print(f"  {name:8} {address}", markup=False)
+        console.print('Try: factsieve remember "The API listens on port 8081" --slot api.port', markup=False)
+        with contextlib.suppress(KeyboardInterrupt):
+            while True:
+                check_running(stack, worker)
+                time.sleep(_POLL_S)
+        console.print("Stopping.")
+
+
+def down(
+    state_dir: Annotated[Path, typer.Option("--state-dir", help="Folder of the stack.")] = DEFAULT_STATE_DIR,
+) -> None:
+    """Stop what `factsieve up` started.
+
+    Example: factsieve down
+    """
+    from factsieve.localstack.stack import stop_running
+
+    stopped = stop_running(state_dir)
+    if not stopped:
+        out().print(f"Nothing was running in {state_dir}.", markup=False)
+        return
+    out().print(f"Stopped: {', '.join(name for name in stopped if name != 'owner') or 'the stack'}.", markup=False)
+
+
+def worker(config: ConfigFile = None, assignments: Overrides = None) -> None:
+    """Run one production worker, everything by settings (factsieve.toml, FACTSIEVE_* variables, --set).
+
+    It ends in order on SIGTERM. `factsieve config show` prints the settings in force.
+
+    Example: FACTSIEVE_KAFKA__BOOTSTRAP=broker:9092 factsieve worker --set policy.skip_guard=local
+    """
+    from factsieve.worker.settings import load_settings
+    from factsieve.worker.wiring import run
+
+    raise typer.Exit(run(load_settings(overrides_of(assignments), path=config)))
