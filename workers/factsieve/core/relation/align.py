@@ -9,16 +9,41 @@ from typing import Final
 import msgspec
 
 from factsieve.core.relation import words as w
-from factsieve.core.relation.parse import Clause, Token
+from factsieve.core.relation.parse import Clause
+from factsieve.core.relation.tokens import Token
 
 _WORD_NUMBERS: Final[dict[str, str]] = {
     name: str(value)
     for value, name in enumerate(
-        ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen", "twenty"]
+        [
+            "zero",
+            "one",
+            "two",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+            "fourteen",
+            "fifteen",
+            "sixteen",
+            "seventeen",
+            "eighteen",
+            "nineteen",
+            "twenty",
+        ]
     )
 } | {"single": "1", "double": "2", "half": "0.5", "first": "1st", "second": "2nd", "third": "3rd"}
 _GROUPED: Final = re.compile(r"(?<=\d),(?=\d{3}\b)")
-_CLOCK: Final = re.compile(r"^\d{1,2}(?::\d\d)?(?:am|pm|h)?$", re.IGNORECASE)
+_CLOCK: Final = re.compile(r"^\d{1,2}(?::\d\d(?:am|pm)?|am|pm|st|nd|rd|th)$", re.IGNORECASE)
+_YEAR: Final = re.compile(r"^(?:19|20)\d\d$")
+_APPROXIMATE: Final = w.words("about around roughly nearly almost approximately circa some")
 _CODE: Final = re.compile(r"[A-Za-z].*\d|\d.*[A-Za-z]")
 _UNITS_IN_ONE: Final = re.compile(r"^[-+]?[$€£]?\d[\d.,]*(?:%|[a-zA-Zµ]{1,3})?$")
 
@@ -59,33 +84,53 @@ _BREAKS: Final = w.words("because which who where since although though but whil
 def items_of(clause: Clause) -> tuple[Item, ...]:
     """Return the content words of a clause in order."""
     out: list[Item] = []
-    head, tail = len(clause.head), len(clause.tokens) - len(clause.tail)
+    tokens = clause.tokens
+    head, tail = len(clause.head), len(tokens) - len(clause.tail)
     chunk, preposition, broken = 0, "", False
-    for index, token in enumerate(clause.tokens):
+    for index, token in enumerate(tokens):
         low = token.low
         region = "h" if index < head else "t" if index >= tail else "v"
-        if region == "t" and index == tail:
+        if index == tail:
             chunk, preposition, broken = 0, "", False
-        if low in w.PREPOSITIONS and not token.number:
+        following = tokens[index + 1] if index + 1 < len(tokens) else None
+        if low in w.PREPOSITIONS and not _particle(token, following, region) and not _approximates(low, following):
             chunk, preposition = chunk + 1, low
-            if low in ("with", "without") and index and clause.tokens[index - 1].comma and region == "t":
+            if low in ("with", "without") and index and tokens[index - 1].comma and region == "t":
                 broken = True
             continue
         if region == "t" and low in _BREAKS and index > tail:
             broken = True
-        skip = low in w.LIGHT or low in w.NEGATORS or (region == "v" and (low in w.MODALS or low in clause.adverbs))
-        if not skip:
-            before = clause.tokens[index - 1].key if index else ""
+        skip = low in w.LIGHT or low in w.NEGATORS or _approximates(low, following)
+        if not skip and not (region == "v" and (low in w.MODALS or low in clause.adverbs)):
+            before = tokens[index - 1].key if index else ""
             out.append(Item(number_key(token), token, region, index, chunk, preposition, broken, before))
-        if (
-            token.comma
-            and region == "t"
-            and index + 1 < len(clause.tokens)
-            and not clause.tokens[index + 1].number
-            and clause.tokens[index + 1].low not in w.PREPOSITIONS - {"with", "without", "as"}
-        ):
+        if token.comma and region == "t" and following is not None and not _goes_on(following):
             broken = True
     return tuple(out)
+
+
+def _particle(token: Token, following: Token | None, region: str) -> bool:
+    """Return whether a preposition stands without an object: "switched off", "is up"."""
+    if region != "t" or token.low not in ("on", "off", "up", "down", "in", "out"):
+        return False
+    return (
+        following is None
+        or token.comma
+        or following.low in w.CONJUNCTIONS
+        or following.low in w.PREPOSITIONS
+        or following.low in _BREAKS
+    )
+
+
+def _approximates(low: str, following: Token | None) -> bool:
+    return low in _APPROXIMATE and following is not None and following.number
+
+
+def _goes_on(following: Token) -> bool:
+    """Return whether what follows a comma still belongs to the value: "on Monday, 3 May, at noon"."""
+    if following.number or following.low in w.CALENDAR:
+        return True
+    return following.low in ("on", "from", "until", "till", "in", "by", "between", "to")
 
 
 def number_key(token: Token) -> str:
@@ -103,6 +148,11 @@ def segments(stored: tuple[Item, ...], candidate: tuple[Item, ...]) -> tuple[Seg
     return tuple(
         Segment(stored[a1:a2], candidate[b1:b2]) for tag, a1, a2, b1, b2 in matcher.get_opcodes() if tag != "equal"
     )
+
+
+def is_year(items: tuple[Item, ...]) -> bool:
+    """Return whether words are years: a scope of events, the value only of dates."""
+    return bool(items) and all(_YEAR.match(i.token.surface) for i in items)
 
 
 def is_amount(items: tuple[Item, ...]) -> bool:
@@ -127,14 +177,18 @@ def is_naming(item: Item) -> bool:
 
 def is_time(items: tuple[Item, ...]) -> bool:
     """Return whether words are a time, a date or a rhythm."""
-    return bool(items) and all(
+    if not items or not all(
         i.key in w.CALENDAR
         or i.token.low in w.CALENDAR
-        or (i.token.number
-        and not is_naming(i))
-        or _CLOCK.match(i.token.surface) is not None
+        or i.token.number
         or i.key in ("every", "each", "next", "other")
         for i in items
+    ):
+        return False
+    return any(
+        i.key in w.CALENDAR or i.token.low in w.CALENDAR or _CLOCK.match(i.token.surface) is not None
+        for i in items
+        if not is_naming(i)
     )
 
 

@@ -10,11 +10,12 @@ import msgspec
 from factsieve.core.guard.textnorm import normalise
 from factsieve.core.relation import words as w
 from factsieve.core.relation.align import items_of
-from factsieve.core.relation.parse import Clause, Token, key_of, parse, tokenise, verb_base
+from factsieve.core.relation.parse import Clause, parse
+from factsieve.core.relation.tokens import Token, key_of, tokenise, verb_base
 
 _END: Final = re.compile(
     r"\b(?:no longer|not (?:\w+ ){1,6}?any ?(?:more|longer)|n't (?:\w+ ){1,6}?any ?(?:more|longer)|stopped|stops|has ceased|ceased|ceases|quit|gave up|given up|gives up|giving up|discontinued|abolished|abandoned|scrapped|"
-    r"(?:is|are|was|were|been) (?:cancelled|canceled|called off|withdrawn|repealed|revoked|retired|removed|dropped|phased out|shut down)|came to an end|has ended|used to|formerly|got rid of|done away with|put an end to)\b",
+    r"(?:is|are|was|were|been) (?:cancelled|canceled|called off|withdrawn|repealed|revoked|retired|removed|dropped|phased out|shut down)|came to an end|has ended|(?<!be )(?<!is )(?<!are )(?<!was )(?<!were )(?<!been )(?<!being )(?<!get )used to|formerly|got rid of|done away with|put an end to)\b",
     re.IGNORECASE,
 )
 _MOVE: Final = re.compile(
@@ -27,10 +28,17 @@ _CORRECTION: Final = re.compile(
     r"^\s*(?:correction|erratum|corrected|rectification|korrektur|corrección|correction \w+|rettifica|correção|исправление)\s*[:,-]\s*",
     re.IGNORECASE,
 )
-_NOT_VALUE: Final = re.compile(r",\s*(?:and\s+)?not\s+", re.IGNORECASE)
+_NOT_VALUE: Final = re.compile(r"(?:,|\s-)\s*(?:and\s+)?not\s+", re.IGNORECASE)
 _RESCHEDULED: Final = re.compile(
     r"\b(?:pushed back|pushed out|pushed|brought forward|moved forward|moved back|moved up|moved|postponed|rescheduled|delayed|put back|put off|advanced|deferred|extended|shifted|changed|raised|lowered|increased|reduced|cut|bumped)\s+(?:\w+ )?(?:to|until|till|by)\b",
     re.IGNORECASE,
+)
+
+_CALLED_OFF: Final = re.compile(
+    r"\b(?:cancelled|canceled|called off|scrapped|withdrawn|will not take place|won't take place)\b", re.IGNORECASE
+)
+_LIGHT_HERE: Final = w.words(
+    "alone only own sole still currently all both outright completely entirely fully each every full together ahead"
 )
 
 # What ends a state, by the state that it ends: words of the candidate's verb group -> words of the stored complement or verb.
@@ -106,58 +114,51 @@ def _main_part(clause: Clause) -> list[Token]:
 
 def explicit_change(candidate: str, stored: str) -> Change | None:
     """Return how a candidate retires a stored statement by words of change, None where it does not."""
-    new, old = normalise(candidate), normalise(stored)
-    end, move = _END.search(new), _MOVE.search(new)
-    rescheduled, instead = (
-        _RESCHEDULED.search(new),
-        _INSTEAD.search(new) and not re.search("instead of", new, re.IGNORECASE),
-    )
-    not_value = _NOT_VALUE.search(new)
-    if not (end or move or rescheduled or instead or not_value):
-        return None
-    if _END.search(old) or _RESCHEDULED.search(old) or _MOVE.search(old):
-        return None  # itself the report of a change
-    clause, told = parse(stored), parse(candidate)
-    if clause.verb is None or (clause.tense in ("past", "perfect") and not clause.passive):
+    signs, old = _signs(normalise(candidate)), _signs(normalise(stored))
+    if not signs or old:
+        return None  # says nothing of a change, or the stored statement is itself the report of one
+    told, clause = parse(candidate), parse(stored)
+    if clause.verb is None or clause.negated or (clause.tense in ("past", "perfect") and not clause.passive):
         return None
     ours = [t.low for t in told.tokens]
-    theirs = _main_part(clause)
-    head = {t.low for t in clause.head}
+    theirs = [t for t in _main_part(clause) if t.low not in _LIGHT_HERE]
     missing = [t for t in theirs if not any(_alike(o, t.low) for o in ours)]
+    head = {t.low for t in clause.head}
     if not theirs or any(t.low in head for t in missing):
         return None
-    verb_missing = [
-        t
-        for t in missing
-        if clause.verb
-        and (
-            t.key == clause.verb
-            or (verb_base(t.low) is not None
-            and t in clause.tokens[len(clause.head) : len(clause.tokens) - len(clause.tail) + 1])
-        )
-    ]
-    rest = [t for t in missing if t not in verb_missing]
-    if not rest and (not verb_missing or move or end):
-        if end and not move and _narrower(candidate, stored):
+    group = clause.tokens[len(clause.head) : len(clause.tokens) - len(clause.tail)]
+    rest = [t for t in missing if t not in group and t.key != clause.verb]
+    if not rest and (signs & {"end", "move"} or (not missing and signs & {"instead", "not"})):
+        if signs == {"end"} and _narrower(candidate, stored):
             return Change(False, "says that a part of it ended")
-        if _negated_the_same(told, clause):
-            return None
         return Change(True, "says that it changed or ended")
-    if (
-        rescheduled
-        and all(t.number or t.low in w.CALENDAR for t in rest)
-        and (any(t.number or t.low in w.CALENDAR for t in theirs))
-    ):
-        return Change(True, "gives a new time or amount in place of it")
-    if move or end or instead:
-        kept = [t for t in theirs if t not in missing]
-        if len(kept) * 2 >= len(theirs) and len(rest) <= 2:
-            return Change(False, "says that something of it changed")
+    if _reset(signs, clause, theirs, rest):
+        return Change(True, "gives a new time or amount in place of it, or calls it off")
+    if signs & {"move", "end", "instead"} and len(rest) <= 2 and len(theirs) >= 2 * len(missing):
+        return Change(False, "says that something of it changed")
     return None
 
 
-def _negated_the_same(told: Clause, clause: Clause) -> bool:
-    return clause.negated and told.negated
+def _signs(plain: str) -> set[str]:
+    found = {
+        "end": _END.search(plain),
+        "move": _MOVE.search(plain),
+        "reset": _RESCHEDULED.search(plain),
+        "off": _CALLED_OFF.search(plain),
+        "instead": _INSTEAD.search(plain) and "instead of" not in plain.casefold(),
+        "not": _NOT_VALUE.search(plain),
+    }
+    return {name for name, match in found.items() if match}
+
+
+def _reset(signs: set[str], clause: Clause, theirs: list[Token], rest: list[Token]) -> bool:
+    """Return whether only the old time or amount is left unsaid because a new one, or none, takes its place."""
+    timed = [t for t in theirs if t.number or t.low in w.CALENDAR]
+    if "reset" in signs:
+        return bool(rest) and all(t in timed for t in rest)
+    if "off" in signs and clause.verb in w.TIME_VERBS | {"be", "run"}:
+        return all(t in timed or t.low in ("ahead", "place", "forward", "effect") for t in rest)
+    return False
 
 
 def _narrower(candidate: str, stored: str) -> bool:

@@ -15,6 +15,16 @@ _SPACED: Final = re.compile(r"\w+(?:[.,:]\d+)*%?|[%€$£°+]+")
 _UNSPACED: Final = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _CJK_NUMBER: Final = re.compile("[0-9〇一二三四五六七八九十百千万億两]+")
 _COUNTERS: Final = frozenset("本名個个人件円元台枚冊册回杯匹头頭位席点分%％度度钟米本张張辆辆棟间間")
+_DENIALS: Final = (
+    ("ではありません", "です"),
+    ("じゃありません", "です"),
+    ("できない", "できる"),
+    ("していません", "しています"),
+    ("ありません", "あります"),
+    ("できません", "できます"),
+    ("ません", "ます"),
+)
+"""Japanese endings that deny, and what they deny."""
 _VALUE_VERBS: Final = w.words(
     "ist sind hat haben kostet beträgt betragen umfasst zählt fasst dauert öffnet schließt wiegt misst lautet beginnt endet es está son están tiene tienen cuesta cuestan mide pesa dura abre cierra cobra empieza termina vale"
     " est sont a ont coûte coûtent mesure pèse dure ouvre ferme commence s'élève compte è sono ha hanno costa costano misura pesa dura apre chiude inizia é são está tem têm custa mede abre fecha começa"
@@ -31,10 +41,15 @@ _WEEKDAYS: Final = w.words(
 def relate_foreign(candidate: str, stored: str, comparison: Comparison) -> Reading:
     """Return what a candidate in another language than English is to a stored statement; in doubt both stand."""
     kinds = {f.kind for f in comparison.findings}
-    alone = not comparison.novelty and not comparison.missing
-    if alone and kinds and kinds <= {"negation"} and comparison.aligned >= 0.8:
+    if kinds == {"negation"} and not comparison.novelty and comparison.aligned >= 0.8:
         return Reading(Relation.REPLACES, 0.85, "denies what is stored")
-    if alone and kinds == {"antonym"} and comparison.aligned >= 0.5 and len(comparison.findings) == 1:
+    if (
+        not comparison.novelty
+        and not comparison.missing
+        and kinds == {"antonym"}
+        and comparison.aligned >= 0.5
+        and len(comparison.findings) == 1
+    ):
         return Reading(Relation.REPLACES, 0.82, "says the opposite of what is stored")
     new, old = normalise(candidate), normalise(stored)
     if _UNSPACED.search(new) or _UNSPACED.search(old):
@@ -98,6 +113,8 @@ def _place(before: list[str], verb: int) -> bool:
 
 
 def _unspaced(new: str, old: str) -> Reading:
+    if _affirmed(new) == _affirmed(old) and new != old:
+        return Reading(Relation.REPLACES, 0.85, "denies what is stored")
     both = Reading(Relation.BOTH_STAND, 0.5, "another statement, as far as its form tells")
     matcher = SequenceMatcher(None, _pieces(old), _pieces(new), autojunk=False)
     changes = [o for o in matcher.get_opcodes() if o[0] != "equal"]
@@ -110,6 +127,15 @@ def _unspaced(new: str, old: str) -> Reading:
         if following and following[0] in _COUNTERS and theirs[a1 - 1 : a1] != ["第"] and a1 > 1:
             return Reading(Relation.REPLACES, 0.82, "another number of the same statement")
     return both
+
+
+def _affirmed(text: str) -> str:
+    """Return a Japanese, Korean or Chinese statement with its plain denial taken out."""
+    bare = text.rstrip("。．.!！ ")
+    for negative, positive in _DENIALS:
+        if bare.endswith(negative):
+            return bare.removesuffix(negative) + positive
+    return bare
 
 
 def _pieces(text: str) -> list[str]:

@@ -5,11 +5,26 @@ from __future__ import annotations
 from typing import Final
 
 from factsieve.core.relation import words as w
-from factsieve.core.relation.align import Item, Segment, is_amount, is_naming, is_scope, is_time, items_of, segments
-from factsieve.core.relation.parse import Clause, Token
+from factsieve.core.relation.align import (
+    Item,
+    Segment,
+    is_amount,
+    is_naming,
+    is_scope,
+    is_time,
+    is_year,
+    items_of,
+    number_key,
+    segments,
+)
+from factsieve.core.relation.parse import Clause
+from factsieve.core.relation.tokens import Token
 from factsieve.core.relation.polarity import liking, opposite, prefixed
 from factsieve.core.relation.reading import Reading, Relation
 
+_PREFERENCE_TURNED: Final = "the preference is the other way round"
+_RELATION_TURNED: Final = "the same relation the other way round"
+ORDER_REASONS: Final = frozenset((_PREFERENCE_TURNED, _RELATION_TURNED))
 _GROUPS: Final = w.words(
     "committee team board choir club list band council panel group staff crew cast jury union association league squad guild society network class community commission delegation trade press"
 )
@@ -20,6 +35,8 @@ _TIME_ADJECTIVES: Final = w.words("due open closed valid available scheduled pla
 _ONE_OBJECT: Final = w.words(
     "cost weigh measure total equal average employ seat prefer favour favor call name title rank rate number favour run"
 )
+_ROUGH: Final = w.words("about around roughly nearly almost approximately circa some under over approx")
+_GENERIC: Final = w.words("cost take last weigh require need measure hold seat contain")
 _UNIQUE: Final = w.SUPERLATIVES | w.words("where when who owner leader head captain president")
 _NOT_ROLES: Final = w.words(
     "part member one proof kind type sort piece evidence example friend capable aware fond worthy sign made full full-time afraid proud home native graduate"
@@ -35,25 +52,20 @@ def relate_frames(told: Clause, known: Clause) -> Reading | None:
     if told.verb is None or known.verb is None:
         return None
     ours, theirs = items_of(told), items_of(known)
+    swap = _swapped(told, known, ours, theirs)
+    if swap is not None:
+        return swap
     parts = segments(theirs, ours)
     flip = _flip(told, known, ours, theirs, parts)
     if flip is not None:
         return flip
-    swap = _swapped(told, known, ours, theirs)
-    if swap is not None:
-        return swap
-    if told.negated != known.negated:
-        return None
-    if not parts:
+    if told.negated != known.negated or not parts:
         return None
     if told.verb != known.verb or told.passive != known.passive:
         return _voices(told, known)
-    if _tense(told) != _tense(known):
+    if _tense(told) != _tense(known) or any(i.region == "v" for p in parts for i in p.items):
         return None
     heads = [p for p in parts if any(i.region == "h" for i in p.items)]
-    verbs = [p for p in parts if any(i.region == "v" for i in p.items)]
-    if verbs:
-        return None
     if heads:
         return _other_head(told, known, parts, heads)
     if all(not p.stored for p in parts):
@@ -80,14 +92,8 @@ def _indefinite(head: tuple[Token, ...]) -> bool:
         return False
     first = head[0]
     return (
-        (first.low in w.INDEFINITE
-        and not (len(head) > 1 and head[1].low in ("of", "'s"))
-        and first.low not in ("one",))
-        or (first.number
-        and len(head) > 1
-        and not first.name
-        and not head[1].name)
-    )
+        first.low in w.INDEFINITE and not (len(head) > 1 and head[1].low in ("of", "'s")) and first.low not in ("one",)
+    ) or (first.number and len(head) > 1 and not first.name and not head[1].name)
 
 
 # --- denial -----------------------------------------------------------------------------------------------------------
@@ -102,8 +108,8 @@ def _flip(
         return _turned_liking(likes, liked, parts)
     denied = told.negated != known.negated
     turned = [p for p in parts if _opposite_predicate(told, known, p)]
-    rest = [p for p in parts if p not in turned and not _without_weight(p, told, known)]
-    before = [p for p in rest if not all(i.after_break for i in p.items)]
+    rest = [p for p in parts if p not in turned and not _without_weight(p)]
+    before = [p for p in rest if not all(i.after_break for i in p.items) and not _amounts(p)]
     if not denied and not turned:
         return None
     if len(turned) > 1:
@@ -123,6 +129,8 @@ def _flip(
         return _reading(Relation.BOTH_STAND, 0.5, "both deny it, each in its way")
     if any(i.region == "h" for p in before for i in p.items):
         return None
+    if _relations(told.head) != _relations(known.head):
+        return _reading(Relation.BOTH_STAND, 0.6, "the opposite, of another group or occasion")
     if not (is_state(told) and is_state(known)):
         return _reading(Relation.CONFLICTS, 0.6, "denies what is stored about an event") if not before else None
     if _indefinite(known.head) or _indefinite(told.head):
@@ -137,17 +145,25 @@ def _flip(
     return _reading(Relation.CONFLICTS, 0.6, reason + ", with a condition")
 
 
+def _relations(head: tuple[Token, ...]) -> set[str]:
+    return {t.low for t in head if t.low in w.PREPOSITIONS} if head and head[0].low in w.LEADING else set()
+
+
 def _covers(ours: tuple[Item, ...], theirs: tuple[Item, ...]) -> float:
     mine = {i.key for i in ours}
     return sum(i.key in mine for i in theirs) / max(1, len(theirs))
 
 
-def _without_weight(part: Segment, told: Clause, known: Clause) -> bool:
+def _amounts(part: Segment) -> bool:
+    return part.replaced and is_amount(part.stored) and is_amount(part.candidate) and not is_year(part.items)
+
+
+def _without_weight(part: Segment) -> bool:
     """Return whether a difference carries no content of its own: "any", "again", an auxiliary, the word of liking itself."""
     return all(
-        i.token.low in ("any", "some", "again", "at", "all", "longer", "both", "even", "either", "ever")
-        or (i.region == "v"
-        and i.key in ("do", "be", "have", "can"))
+        i.token.low
+        in ("any", "some", "again", "all", "longer", "more", "anymore", "both", "even", "either", "ever", "yet", "much")
+        or (i.region == "v" and i.key in ("do", "be", "have", "can"))
         for i in part.items
     )
 
@@ -165,7 +181,12 @@ def _opposite_predicate(told: Clause, known: Clause, part: Segment) -> bool:
         if item.region == "v":
             if not clause.passive:
                 return False
-        elif item.region != "t" or not clause.copular or item.chunk > 0 or _first_of_tail(clause, item) is False:
+        elif (
+            item.region != "t"
+            or not (clause.copular or clause.passive)
+            or item.chunk > 0
+            or _first_of_tail(clause, item) is False
+        ):
             return False
     return True
 
@@ -199,50 +220,54 @@ def _turned_liking(likes: int, liked: int, parts: tuple[Segment, ...]) -> Readin
 
 def _swapped(told: Clause, known: Clause, ours: tuple[Item, ...], theirs: tuple[Item, ...]) -> Reading | None:
     """Return a reading where the same words stand in another order: who is more than whom, who reports to whom."""
-    if sorted(i.key for i in ours) != sorted(i.key for i in theirs) or [i.key for i in ours] == [i.key for i in theirs]:
+    mine = [i.key for i in ours if not i.after_break]
+    other = [i.key for i in theirs if not i.after_break]
+    if mine == other or sorted(mine) != sorted(other) or told.negated != known.negated:
         return None
-    if told.negated != known.negated or told.verb != known.verb or told.passive != known.passive:
+    if told.passive != known.passive or _tense(told) != _tense(known):
         return None
-    if [t.key for t in told.head if t.low not in w.LIGHT] == [t.key for t in known.head if t.low not in w.LIGHT]:
-        if told.verb in w.PREFERENCE_VERBS or any(t.low in ("rather", "over", "than", "instead") for t in told.tail):
-            if (
-                is_state(told)
-                and is_state(known)
-                and _turned_around(["rather", "than", "over", "instead"], told.tail, known.tail)
-            ):
-                return _reading(Relation.REPLACES, 0.9, "the preference is the other way round")
+    if _bare(told.head) == _bare(known.head):
+        chosen = _turned_around(told.tokens, known.tokens) and is_state(told)
+        return _reading(Relation.REPLACES, 0.9, _PREFERENCE_TURNED) if chosen else None
+    if told.verb != known.verb or _indefinite(told.head):
         return None
-    if not is_state(told):
-        return _reading(Relation.BOTH_STAND, 0.8, "another doer")
-    comparing = any(t.low in ("than", "ahead", "above", "below", "over", "under") for t in told.tail) and any(
-        t.low in ("than", "ahead", "above", "below", "over", "under") for t in known.tail
-    )
-    if comparing or told.verb in ("report", "outrank", "exceed", "precede", "follow", "lead", "manage", "supervise"):
-        if told.verb in ("be", "report", "rank", "have", "fill") or comparing:
-            return _reading(Relation.REPLACES, 0.88, "the same relation the other way round")
+    if not is_state(told) or _bare(told.head) <= _bare(known.head) or _bare(known.head) <= _bare(told.head):
+        return _reading(Relation.BOTH_STAND, 0.7, "the same words of another doer")
+    comparing = _compares(told.tail) and _compares(known.tail)
+    if (
+        comparing
+        or told.verb == "report"
+        or (told.copular and _names_the_one(told.tail) and _names_the_one(known.tail))
+    ):
+        return _reading(Relation.REPLACES, 0.88, _RELATION_TURNED)
     return _reading(Relation.BOTH_STAND, 0.6, "the same relation the other way round can hold too")
 
 
-def _turned_around(pivots: list[str], mine: tuple[Token, ...], theirs: tuple[Token, ...]) -> bool:
-    def halves(tail: tuple[Token, ...]) -> tuple[set[str], set[str]] | None:
-        for index, token in enumerate(tail):
-            if (
-                token.low in pivots
-                and index
-                and not (token.low == "rather" and index + 1 < len(tail) and tail[index + 1].low != "than")
-            ):
-                left = {t.key for t in tail[:index] if t.low not in w.LIGHT}
-                right = {t.key for t in tail[index + 1 :] if t.low not in w.LIGHT}
-                return left, right
+def _bare(head: tuple[Token, ...]) -> set[str]:
+    return {t.key for t in head if t.low not in w.LIGHT}
+
+
+def _compares(tail: tuple[Token, ...]) -> bool:
+    return any(t.low in ("than", "ahead", "above", "below", "behind") for t in tail)
+
+
+def _turned_around(mine: tuple[Token, ...], theirs: tuple[Token, ...]) -> bool:
+    """Return whether what stood before "over", "than" or "instead of" stands after it now, and the other way round."""
+
+    def halves(tokens: tuple[Token, ...]) -> tuple[set[str], set[str]] | None:
+        for index, token in enumerate(tokens):
+            if token.low in ("over", "than") or (token.low == "of" and tokens[index - 1].low == "instead"):
+                end = next((i for i in range(index, len(tokens)) if tokens[i].comma), len(tokens) - 1)
+                left = {t.key for t in tokens[:index] if t.low not in w.LIGHT}
+                return left, {t.key for t in tokens[index + 1 : end + 1] if t.low not in w.LIGHT}
         return None
 
     one, other = halves(mine), halves(theirs)
     return (
         one is not None
         and other is not None
-        and bool(one[0] - one[1])
-        and bool(one[0] & other[1])
-        and bool(other[0] & one[1])
+        and bool(one[1] & (other[0] - one[0]))
+        and bool(other[1] & (one[0] - other[0]))
     )
 
 
@@ -253,7 +278,7 @@ def _other_head(told: Clause, known: Clause, parts: tuple[Segment, ...], heads: 
     """Return a reading where the words before the verb differ: mostly another subject, unless the rest names the only one."""
     tails = [p for p in parts if p not in heads and not all(i.after_break for i in p.items)]
     both = _reading(Relation.BOTH_STAND, 0.85, "of another subject, time or occasion")
-    if any(any(i.region != "h" for i in p.items) for p in heads):
+    if any(any(i.region != "h" for i in p.items) for p in heads) or known.head[0].low in ("among", "one"):
         return both
     if not (is_state(told) and is_state(known)):
         return both
@@ -271,7 +296,7 @@ def _other_head(told: Clause, known: Clause, parts: tuple[Segment, ...], heads: 
         ):
             return _reading(Relation.REPLACES, 0.85, "another time of the same appointment")
         return both
-    if len(heads) != 1 or not heads[0].replaced or any(p.stored or p.candidate for p in tails):
+    if len(heads) != 1 or not heads[0].replaced or not all(_amounts(p) for p in tails):
         return both
     if _indefinite(known.head) or _indefinite(told.head):
         return both
@@ -354,8 +379,7 @@ def _definite(tail: tuple[Token, ...]) -> bool:
     first = tail[0]
     return (
         first.low in ("the", "this", "that", "my", "our", "your", "his", "her", "their")
-        or (first.name
-        and first.low not in ("a", "an"))
+        or (first.name and first.low not in ("a", "an"))
         or first.low in ("most",)
     )
 
@@ -370,11 +394,17 @@ def _other_tail(told: Clause, known: Clause, parts: tuple[Segment, ...]) -> Read
         return _reading(Relation.CONFLICTS, 0.4, "differs in what is added to the statement")
     if not (is_state(told) and is_state(known)):
         return _past_value(told, known, near)
-    if _indefinite(known.head) or _indefinite(told.head):
+    if (_indefinite(known.head) or _indefinite(told.head)) and not (told.verb in _GENERIC and not told.progressive):
         return _reading(Relation.BOTH_STAND, 0.7, "of no particular one")
     replaced = [p for p in near if p.replaced]
     if not replaced:
         return _reading(Relation.CONFLICTS, 0.4, "each says something that the other does not")
+    if _same_numbers(told, known) and any(_amounts(p) for p in replaced):
+        return _reading(Relation.BOTH_STAND, 0.5, "the same numbers in other words")
+    if all(_amounts(p) and _more_exact(known, p) for p in replaced) and not any(
+        p.stored for p in near if not p.replaced
+    ):
+        return _reading(Relation.REFINES, 0.7, "a more exact number")
     verdicts = [_value(told, known, p, parts) for p in replaced]
     if "both" in verdicts:
         return _reading(Relation.BOTH_STAND, 0.8, "another value of what can have many, or of another occasion")
@@ -386,6 +416,32 @@ def _other_tail(told: Clause, known: Clause, parts: tuple[Segment, ...]) -> Read
             return _reading(Relation.CONFLICTS, 0.6, "another value, and it does not speak to all of what is stored")
         return _reading(Relation.REPLACES, 0.9, "another value of what has one at a time")
     return _reading(Relation.CONFLICTS, 0.55, "another value; it is not known whether both can hold")
+
+
+def _same_numbers(told: Clause, known: Clause) -> bool:
+    mine, theirs = ({number_key(t) for t in c.tokens if t.number} for c in (told, known))
+    return mine == theirs
+
+
+def _more_exact(known: Clause, part: Segment) -> bool:
+    """Return whether a number takes the place of a rough one that it does not contradict (within a tenth of it)."""
+    index = min(i.position for i in part.stored)
+    around = {t.low for t in known.tokens[max(0, index - 2) : index]}
+    if not around & _ROUGH:
+        return False
+    old, new = _plain_number(part.stored), _plain_number(part.candidate)
+    return old is None or new is None or abs(new - old) <= 0.1 * abs(old)
+
+
+def _plain_number(items: tuple[Item, ...]) -> float | None:
+    """Return the one number among words in figures; None where it has a unit of its own or there are several."""
+    numbers = [i.key.strip("$€£") for i in items if i.token.number]
+    if len(numbers) != 1 or len(items) != 1:
+        return None
+    try:
+        return float(numbers[0])
+    except ValueError:
+        return None
 
 
 def _past_value(told: Clause, known: Clause, near: list[Segment]) -> Reading:
@@ -407,7 +463,10 @@ def _past_value(told: Clause, known: Clause, near: list[Segment]) -> Reading:
 def _value(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, ...]) -> str:
     """Return whether a differing stretch after the verb is the value of one-at-a-time: one, both or unknown."""
     first, other = part.stored[0], part.candidate[0]
-    if first.chunk != other.chunk or (first.preposition != other.preposition and not (is_time(part.items))):
+    both_place = first.preposition in _PLACE_PREPOSITIONS and other.preposition in _PLACE_PREPOSITIONS
+    if first.chunk != other.chunk or (
+        first.preposition != other.preposition and not both_place and not is_time(part.items)
+    ):
         return "unknown" if not is_scope(part.items) else "both"
     verb, chunk = told.verb or "", first.chunk
     if _listed(told, other) or _listed(known, first):
@@ -420,8 +479,10 @@ def _value(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, ...
         return "one" if amount and chunk == 0 else _had(told, part)
     if verb in w.PREFERENCE_VERBS and chunk == 0:
         return "one"
-    if timed and chunk > 0:
+    if timed and (chunk > 0 or verb in w.TIME_VERBS):
         return _time(told, known, part, parts)
+    if is_year(part.items) and chunk > 0:
+        return "one" if verb in w.words("start begin end expire open close finish") else "both"
     if amount:
         return "one" if verb not in ("merge", "close", "send", "visit", "attend") else "both"
     if is_scope(part.items):
@@ -434,7 +495,13 @@ def _value(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, ...
         and chunk == 1
         and first.preposition in _PLACE_PREPOSITIONS | {"to", "with"}
     ):
-        return "one" if first.preposition != "with" or verb in ("bank", "register", "park") else "unknown"
+        if first.preposition == "with":
+            return (
+                "one"
+                if verb in ("bank", "register") or (verb in ("sit", "lie", "rest") and _thing(known.head))
+                else "unknown"
+            )
+        return "one"
     if told.passive and verb in w.ONE_VERBS and chunk <= 1:
         return (
             "one"
@@ -448,6 +515,11 @@ def _value(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, ...
     if _value_naming(part) and verb in w.ONE_VERBS:
         return "one"
     return "unknown"
+
+
+def _thing(head: tuple[Token, ...]) -> bool:
+    """Return whether a subject is a thing and not a person: an article or a preposition stands in it."""
+    return any(t.low in w.ARTICLES or t.low in w.PREPOSITIONS for t in head)
 
 
 def _value_naming(part: Segment) -> bool:
@@ -473,7 +545,12 @@ def _time(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, ...]
     if any(i.token.number for i in part.items):
         return "one"
     changed = {i.position for p in parts for i in p.stored}
-    fixed = [i for i in items_of(known) if i.region == "t" and i.position not in changed and (is_time((i,)))]
+    chunks = {i.chunk for i in part.stored}
+    fixed = [
+        i
+        for i in items_of(known)
+        if i.region == "t" and i.position not in changed and i.chunk not in chunks and is_time((i,))
+    ]
     return "both" if fixed or is_scope(part.items) else "one"
 
 
@@ -482,7 +559,7 @@ def _had(told: Clause, part: Segment) -> str:
     if (
         part.stored[0].chunk >= 1
         and told.tail
-        and told.tail[0].low in ("its", "his", "her", "their", "the", "our", "my")
+        and any(t.low in ("its", "his", "her", "their", "our", "my") for t in told.tail[:2])
         and part.stored[0].preposition in _PLACE_PREPOSITIONS
     ):
         return "one"
@@ -514,7 +591,7 @@ def _copular(told: Clause, known: Clause, part: Segment) -> str:
     if first.chunk >= 1 and _complement_words(known):
         if lead and lead[0] in _TIME_ADJECTIVES and (timed or amount or first.preposition in ("until", "till")):
             return "one" if any(i.token.number for i in part.items) or lead[0] == "due" else "unknown"
-        if amount and attribute == "one":
+        if (amount or timed) and attribute == "one":
             return "one"
         return "both"
     if first.chunk == 1:

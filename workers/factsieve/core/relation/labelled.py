@@ -9,7 +9,7 @@ import msgspec
 
 from factsieve.core.guard.textnorm import fold, normalise
 from factsieve.core.relation import words as w
-from factsieve.core.relation.parse import Token, tokenise, verb_base
+from factsieve.core.relation.tokens import Token, tokenise, verb_base
 from factsieve.core.relation.reading import Reading, Relation
 
 _LABEL_LIMIT_TOKENS: Final = 30
@@ -21,15 +21,20 @@ _VERDICT_MANY: Final = "many"
 _WH: Final = w.words("who what which when where how whose whos who's what's whats when's where's why")
 _EVER: Final = w.words("ever famous different various several some any other examples types kinds")
 _LISTING: Final = w.words("list name all some every any examples")
-_LATEST: Final = w.SUPERLATIVES | w.words(
-    "maximum minimum right longest-serving newly recently reigning defending serving acting interim elected charge held recently number winner champion champions capital population"
+_LATEST: Final = (w.SUPERLATIVES - w.words("record top official")) | w.words(
+    "maximum minimum longest-serving newly recently reigning defending serving acting interim now"
 )
-_STATIVE_ONE: Final = w.words(
-    "own hold lead head run chair captain manage represent coach host govern live reside belong maintain command"
+_GRADED: Final = w.words(
+    "old young new tall short long high low large small great fast slow rich poor heavy light strong weak deep wide narrow cheap late"
+    " near close hot cold warm cool bright dark dry wet hard soft easy busy happy ugly pretty deadly steep loud quiet rare safe smart clean"
+    " dirty simple tough thick thin fat wealthy healthy mighty strict big sad far fit grand clear quick early lonely bloody costly noisy"
 )
+_TRAILING: Final = w.PREPOSITIONS | {"with", "for"}
+_STATIVE_ONE: Final = w.words("own hold lead head run chair captain manage represent coach govern command")
 _ONCE: Final = w.words(
-    "born die founded start begin end open close come air release launch marry host elect happen occur built publish premiere debut filmed amended expire due take held be go get change retire"
+    "born die found founded start begin end open close air release launch publish premiere debut film amend expire due come"
 )
+_ANCHORS: Final = w.words("last latest most year season today now ever")
 _PLURAL_OK: Final = w.words(
     "news series species status class address business process access business bus gas boss campus virus corpus pass loss cross press basis analysis athletics politics physics mathematics economics united states wales paris texas"
 )
@@ -55,7 +60,7 @@ def split(text: str) -> Labelled | None:
     return Labelled(label, value)
 
 
-def relate_labelled(candidate: str, stored: str) -> Reading | None:
+def relate_labelled(candidate: str, stored: str, says_the_same: bool = False) -> Reading | None:
     """Return what two labelled statements of the same label are to each other, None where they are not such."""
     ours, theirs = split(candidate), split(stored)
     if ours is None or theirs is None:
@@ -63,7 +68,7 @@ def relate_labelled(candidate: str, stored: str) -> Reading | None:
     if _key(ours.label) != _key(theirs.label):
         return None
     mine, other = _value(ours.value), _value(theirs.value)
-    if mine == other:
+    if mine == other or (says_the_same and any(t.isdigit() for t in ours.value + theirs.value)):
         return Reading(Relation.SAME, 0.95, "the same label with the same value")
     if not mine or not other:
         return None
@@ -118,62 +123,37 @@ def _cardinality(label: str, ours: str, theirs: str) -> str | None:
 
 
 def _superlative(tokens: list[Token] | tuple[Token, ...]) -> bool:
-    """Return whether a word picks out one: a superlative or "last", "current", "only", followed by no plural of number."""
+    """Return whether a word picks out one: a superlative, "last", "current", "only"; not "the last ten", not "top songs"."""
     for index, token in enumerate(tokens):
-        low = token.low
-        if (
-            low in _LATEST
-            or (low.endswith("est")
-            and len(low) > 5
-            and low
-            not in (
-                "interest",
-                "request",
-                "guest",
-                "forest",
-                "harvest",
-                "protest",
-                "contest",
-                "invest",
-                "suggest",
-                "digest",
-                "arrest",
-                "honest",
-                "modest",
-                "midwest",
-                "northwest",
-                "southwest",
-                "conquest",
-                "manifest",
-            ))
-        ):
-            if (
-                low in ("most", "least")
-                and index + 1 < len(tokens)
-                and _plural(tokens[index + 1])
-                and not _asks_who(tokens)
-            ):
-                return True
-            following = tokens[index + 1] if index + 1 < len(tokens) else None
-            if following is not None and following.number and low in ("first", "last", "top", "next"):
-                return False
-            if low == "top" and following is not None and _plural(following):
-                return False
-            return True
+        if token.low not in _LATEST and not _most(token.low) and token.low != "top":
+            continue
+        following = tokens[index + 1] if index + 1 < len(tokens) else None
+        if following is not None and following.number and token.low in ("first", "last", "top", "next"):
+            return False
+        return not (token.low == "top" and (following is None or _plural(following)))
     return False
 
 
-def _asks_who(tokens: list[Token] | tuple[Token, ...]) -> bool:
-    return bool(tokens) and tokens[0].low in ("who", "which")
+def _most(low: str) -> bool:
+    """Return whether a word is an adjective's superlative in -est."""
+    if not low.endswith("est"):
+        return False
+    stem = low[:-3]
+    options = {stem, stem + "e", stem[:-1], stem.removesuffix("i") + "y"}
+    return bool(options & _GRADED)
 
 
 def _plural(token: Token) -> bool:
     low = token.low
-    return (
-        (low.endswith("s")
-        and not low.endswith(("ss", "us", "is", "'s"))
-        and low not in _PLURAL_OK)
-        or low in ("people", "men", "women", "children", "feet", "teeth", "mice", "countries")
+    return (low.endswith("s") and not low.endswith(("ss", "us", "is", "'s")) and low not in _PLURAL_OK) or low in (
+        "people",
+        "men",
+        "women",
+        "children",
+        "feet",
+        "teeth",
+        "mice",
+        "countries",
     )
 
 
@@ -256,7 +236,7 @@ def _where(after: list[str], picked: bool) -> str | None:
             )
             else _VERDICT_ONE
         )
-    if after[0] in ("does", "do") and any(
+    if after[0] == "does" and any(
         low
         in (
             "live",
@@ -285,9 +265,11 @@ def _where(after: list[str], picked: bool) -> str | None:
 
 
 def _what(rest: tuple[Token, ...], after: list[str], picked: bool) -> str | None:
+    if after[-1] in _TRAILING:
+        return None
     if after[0] in ("is", "was", "'s"):
         following = after[1:2]
-        if following and following[0] in ("a", "an"):
+        if following and following[0] in ("a", "an", "one", "some"):
             return _VERDICT_MANY
         head = _head_noun(rest[1:])
         if head is None:
@@ -319,12 +301,15 @@ def _who(rest: tuple[Token, ...], after: list[str], picked: bool) -> str | None:
         following = after[1:2]
         if following and following[0] in ("a", "an", "one", "some"):
             return _VERDICT_MANY
+        if "charge" in after[2:4]:
+            return _VERDICT_ONE
         head = _head_noun(rest[1:])
         if head is None or _plural(head) or head.low in ("part", "member", "among", "friend", "friends"):
             return _VERDICT_MANY
         if head.key in w.MANY_NOUNS and following and following[0] not in ("the",):
             return _VERDICT_MANY
-        if verb_base(head.low) is not None and head.low.endswith("ing"):
+        base = verb_base(head.low)
+        if base is not None and base[1] in ("ing", "past"):
             return None
         if head.key in (
             "member",
@@ -344,14 +329,14 @@ def _who(rest: tuple[Token, ...], after: list[str], picked: bool) -> str | None:
         ):
             return None
         return _VERDICT_ONE
-    base = (verb_base(first) or (first, ""))[0]
-    if base in _STATIVE_ONE and first not in ("has", "have", "had"):
-        return _VERDICT_ONE
-    if base == "win" and after[1:2] and after[1] not in ("a", "an", "any"):
-        return _VERDICT_ONE
+    base_of = (verb_base(first) or (first, ""))[0]
+    if base_of in _STATIVE_ONE and first not in ("has", "have", "had"):
+        return _VERDICT_ONE if len(rest) > 1 and not _plural(rest[1]) and after[1] not in ("a", "an", "some") else None
+    if base_of == "win":  # a contest without its year is won by one after another
+        return _VERDICT_ONE if _ANCHORS & set(after) or any(t.number for t in rest) else None
     if first in ("has", "have", "had") and after[1:2] == ["the"] and not any(verb_base(low) for low in after[2:3]):
         return _VERDICT_ONE if not any(_plural(t) for t in rest[2:4]) else None
-    if base == "become" and "the" in after[1:2]:
+    if base_of == "become" and "the" in after[1:2]:
         return _VERDICT_ONE
     return None if first in ("did", "does", "do", "is") else _VERDICT_MANY
 
@@ -388,9 +373,7 @@ def _head_before_verb(tokens: tuple[Token, ...]) -> Token | None:
             or token.low in w.DO
             or token.low in w.MODALS
             or token.low in w.PREPOSITIONS
-            or (head is not None
-            and base is not None
-            and base[1] in ("s", "past"))
+            or (head is not None and base is not None and base[1] in ("s", "past"))
         ):
             break
         head = token

@@ -13,33 +13,25 @@ import msgspec
 
 from factsieve.core.guard.textnorm import normalise
 from factsieve.core.relation import words as w
+from factsieve.core.relation.tokens import FORMS_OF_BE, Token, key_of, tokenise, verb_base
 
-_TOKEN: Final = re.compile(r"\S+")
-_EDGE: Final = "\"'“”‘’«»()[]{}<>.,;:!?…"
-_NUMBER: Final = re.compile(r"^[-+]?[$€£]?\d[\d.,:]*(?:st|nd|rd|th|%|[A-Za-z]{1,3})?$")
-_NUMBER_WORDS: Final = w.words(
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion dozen half single double"
+_OPENING: Final = re.compile(
+    r"^\s*(?:(?:no|yes|oh|well|ok|okay|so|and|but|also|actually|in fact|then)[,:]?\s+(?=\S+\s)|"
+    r"(?:these days|nowadays|now|currently|today|at present|at the moment|from now on|as of (?:now|today)|presently)[,:]?\s+)+",
+    re.IGNORECASE,
 )
-_SHORT: Final[dict[str, tuple[str, ...]]] = {
-    "n't": ("not",), "can't": ("can", "not"), "cannot": ("can", "not"), "won't": ("will", "not"), "shan't": ("shall", "not"), "ain't": ("is", "not"),
-}  # fmt: skip
-
-
-class Token(msgspec.Struct, frozen=True, array_like=True):
-    """One word: as written, in lower case, its normal form, whether it is a number or code, and whether a comma follows."""
-
-    surface: str
-    low: str
-    key: str
-    number: bool
-    name: bool
-    comma: bool
+_SUBJECT_PRONOUNS: Final = w.words("i we you he she it they there")
+_RELATIVES: Final = w.words("which who whom whose where")
+_ADVERBS: Final = w.words(
+    "also still already always usually often now just again currently only even ever mostly mainly sometimes yet soon then"
+    " generally typically normally recently finally almost nearly quite very really too rather"
+)
 
 
 class Clause(msgspec.Struct, frozen=True):
     """The parts of one statement. `head` is everything before the verb group, `tail` everything after it.
 
-    `tense` is present, past, perfect, future or modal; `passive` tells a participle after a form of be.
+    `tense` is present, past, perfect, future, modal or none; `passive` tells a participle after a form of be.
     """
 
     tokens: tuple[Token, ...]
@@ -59,126 +51,45 @@ class Clause(msgspec.Struct, frozen=True):
         return self.verb == "be"
 
 
-@lru_cache(maxsize=8192)
-def verb_base(word: str) -> tuple[str, str] | None:
-    """Return (base, form) of a word that can be a verb of the lists, form one of base, s, past, ing; else None."""
-    if word in w.VERBS:
-        if word in w.IRREGULAR and w.IRREGULAR[word] == word:
-            return word, "past_or_base"
-        return word, "base"
-    if word in w.IRREGULAR:
-        return w.IRREGULAR[word], "past"
-    for ending, form in (("s", "s"), ("ed", "past"), ("ing", "ing")):
-        if not word.endswith(ending) or len(word) <= len(ending) + 1:
-            continue
-        stem = word[: -len(ending)]
-        options = [stem, stem + "e"]
-        if ending == "s" and word.endswith("ies"):
-            options = [word[:-3] + "y"]
-        elif ending == "s" and word.endswith("es"):
-            options = [word[:-2], word[:-1]]
-        elif ending == "ed" and word.endswith("ied"):
-            options.append(word[:-3] + "y")
-        if len(stem) > 2 and stem[-1] == stem[-2]:
-            options.append(stem[:-1])
-        for option in options:
-            if option in w.VERBS:
-                return option, form
-    return None
-
-
-@lru_cache(maxsize=16384)
-def key_of(low: str) -> str:
-    """Return a word's normal form: verbs by base, nouns without plural."""
-    if low in _FORMS_OF_BE:
-        return "be"
-    base = verb_base(low)
-    if base is not None:
-        return base[0]
-    if len(low) > 3 and low.endswith("s") and not low.endswith(("ss", "us", "is")):
-        return low[:-3] + "y" if low.endswith("ies") and len(low) > 4 else low[:-1]
-    return low
-
-
-_FORMS_OF_BE: Final = w.BE - {"being"}
-
-
-def tokenise(text: str) -> tuple[Token, ...]:
-    """Return the words of a text; contractions of not and the possessive are words of their own."""
-    out: list[Token] = []
-    for match in _TOKEN.finditer(normalise(text)):
-        raw = match.group()
-        comma = raw.endswith((",", ";", ":")) or raw in ("-", ":")
-        surface = raw.strip(_EDGE)
-        if raw.startswith("-") and len(surface) > 1 and surface[1:2].isdigit():
-            surface = raw.rstrip(_EDGE)
-        if not surface or surface == "-":
-            if out and (raw == "-" or comma):
-                out[-1] = msgspec.structs.replace(out[-1], comma=True)
-            continue
-        pieces = _split(surface)
-        for index, piece in enumerate(pieces):
-            low = piece.casefold()
-            number = bool(_NUMBER.match(piece)) or low in _NUMBER_WORDS or any(c.isdigit() for c in piece)
-            name = piece[:1].isupper()
-            out.append(
-                Token(piece, low, low if number else key_of(low), number, name, comma and index == len(pieces) - 1)
-            )
-    return tuple(out)
-
-
-def _split(surface: str) -> tuple[str, ...]:
-    low = surface.casefold()
-    if low in _SHORT:
-        return _SHORT[low]
-    if low.endswith("n't"):
-        return surface[:-3], "not"
-    for ending in ("'s", "'re", "'ve", "'ll", "'m", "'d"):
-        if low.endswith(ending) and len(low) > len(ending):
-            return surface[: -len(ending)], ending
-    if low.endswith("s'") and len(low) > 2:
-        return surface[:-1], "'s"
-    return (surface,)
-
-
 @lru_cache(maxsize=4096)
 def parse(text: str) -> Clause:
     """Return the shallow reading of a statement."""
-    tokens = tokenise(text)
+    tokens = tokenise(_OPENING.sub("", normalise(text), count=1))
     at = _verb_at(tokens)
     if at is None:
-        return Clause(tokens, (), tokens, None, "none", _negated(tokens), False, False, "", ())
+        at = _unlisted_verb(tokens)
+    if at is None:
+        denied = any(t.low in w.NEGATORS for t in tokens)
+        return Clause(tokens, (), tokens, None, "none", denied, False, False, "", ())
+    while at > 1 and (tokens[at - 1].low in _ADVERBS or tokens[at - 1].low in ("never", "no", "longer", "not")):
+        at -= 1
     return _group(tokens, at)
-
-
-def _negated(tokens: tuple[Token, ...]) -> bool:
-    return any(t.low in w.NEGATORS for t in tokens)
 
 
 def _verb_at(tokens: tuple[Token, ...]) -> int | None:
     """Return where the first finite verb of the main clause stands."""
     relative = False
-    limit = len(tokens)
+    inserted = False  # within ", which ... ,"
     for index, token in enumerate(tokens):
-        if index == 0 and token.low not in ("there", "we", "i", "you", "it", "they", "he", "she"):
-            if token.low in w.BE or token.low in w.DO or token.low in w.MODALS:
-                return None
+        before = tokens[index - 1] if index else None
+        if inserted:
+            inserted = not token.comma
             continue
-        before = tokens[index - 1]
-        if (
-            index > 1
-            and token.low in w.PRONOUNS
-            and not before.comma
-            and before.low not in w.CONJUNCTIONS
-            and before.low not in w.PREPOSITIONS
-        ):
+        if before is None:
+            if token.low in w.BE or token.low in w.DO or token.low in w.MODALS:
+                return None  # a question or an order
+            continue
+        if before.comma and token.low in _RELATIVES:
+            inserted = not token.comma
+            continue
+        if _opens_relative(token, before, index):
             relative = True  # "the offer we sent to ...": the next verb belongs to the noun before
             continue
         if before.low in w.DETERMINERS and token.low not in w.BE:
             continue
         if before.low in w.PREPOSITIONS and token.low not in w.BE and token.low not in w.MODALS:
             continue
-        if not _finite(tokens, index, limit):
+        if not _finite(tokens, index):
             continue
         if relative:
             relative = False
@@ -187,131 +98,187 @@ def _verb_at(tokens: tuple[Token, ...]) -> int | None:
     return None
 
 
-def _finite(tokens: tuple[Token, ...], index: int, limit: int) -> bool:
-    token, before = tokens[index], tokens[index - 1] if index else None
-    if token.low == "'s":
-        # "he's", "there's": be; "Nora's": possessive
-        following = tokens[index + 1].low if index + 1 < limit else ""
-        return (
-            (before is not None
-            and (before.low in w.PRONOUNS or before.low in ("there", "here")))
-            or following in ("been", "not")
-        )
-    if token.low == "'d" or token.low in ("'ll", "'ve", "'re", "'m"):
-        return True
-    if token.low in w.BE and token.low not in ("being", "been", "be"):
-        return True
-    if token.low in w.HAVE or token.low in w.DO or token.low in w.MODALS:
-        return not (token.low == "may" and token.name and index > 0)
-    base = verb_base(token.low)
-    if base is None or (token.name and index > 0 and token.low != token.surface and not token.surface.isupper()):
-        return False
-    form = base[1]
-    plural_subject = before is not None and (
-        before.low in ("we", "you", "they", "i", "people") or (before.low.endswith("s") and before.low != "'s")
+def _opens_relative(token: Token, before: Token, index: int) -> bool:
+    return (
+        index > 1
+        and token.low in w.PRONOUNS
+        and not before.comma
+        and before.low not in w.CONJUNCTIONS
+        and before.low not in w.PREPOSITIONS
     )
-    following = tokens[index + 1] if index + 1 < limit else None
-    if form == "ing":
+
+
+def _finite(tokens: tuple[Token, ...], index: int) -> bool:
+    """Return whether a word is the finite verb of its clause; `index` is at least 1."""
+    token, before = tokens[index], tokens[index - 1]
+    following = tokens[index + 1] if index + 1 < len(tokens) else None
+    if token.low == "'s":  # "she's": be; "Nora's": possessive
+        return before.low in _SUBJECT_PRONOUNS or (following is not None and following.low in ("been", "not"))
+    if token.low in ("'d", "'ll", "'ve", "'re", "'m"):
+        return True
+    if token.low in w.BE:
+        return token.low not in ("being", "been", "be")
+    if token.low in w.HAVE or token.low in w.DO or token.low in w.MODALS:
+        return token.low != "having" and not (token.low == "may" and token.name)
+    base = verb_base(token.low)
+    if base is None or before.low == "'s" or (token.name and not token.surface.isupper()):
         return False
-    if form == "base":
-        return plural_subject
-    if form == "s":
-        # "the team leads meet": a noun where another finite verb follows at once
-        if following is not None and (following.low in w.BE or following.low in w.MODALS or following.low in w.HAVE):
+    if base[1] == "ing" or (base[1] == "past" and before.low in w.CONJUNCTIONS):
+        return False
+    plural = before.low in ("we", "you", "they", "i", "people") or (
+        before.low.endswith("s") and before.key != before.low
+    )
+    if base[1] == "base":
+        return plural
+    if base[1] == "s":
+        return not token.comma and not _noun_before_verb(tokens, index)
+    return not (base[1] == "past" and _reduced(tokens, index))
+
+
+def _noun_before_verb(tokens: tuple[Token, ...], index: int) -> bool:
+    """Return whether a word in -s is a noun: another finite verb follows at once ("the team leads met")."""
+    if index + 1 >= len(tokens):
+        return False
+    following = tokens[index + 1]
+    if following.low in w.MODALS or following.low in w.HAVE or following.low in FORMS_OF_BE or following.low in w.DO:
+        return True
+    base = verb_base(following.low)
+    if base is None or following.name:
+        return False
+    return base[1] == "past" or (base[1] == "s" and _object_follows(tokens, index + 1))
+
+
+def _object_follows(tokens: tuple[Token, ...], index: int) -> bool:
+    if index + 1 >= len(tokens) or tokens[index].comma:
+        return False
+    after = tokens[index + 1]
+    return after.low in w.DETERMINERS or after.number
+
+
+def _unlisted_verb(tokens: tuple[Token, ...]) -> int | None:
+    """Return where a verb stands that no list has: a word in -s with its object's determiner right behind it."""
+    for index in range(1, len(tokens) - 1):
+        token, before = tokens[index], tokens[index - 1]
+        if token.name or token.comma or token.number or before.low in w.PREPOSITIONS or before.low in w.DETERMINERS:
+            continue
+        if token.low.endswith("s") and not token.low.endswith(("ss", "'s", "us")) and len(token.low) > 3:
+            if tokens[index + 1].low in w.DETERMINERS:
+                return index
+    return None
+
+
+def _reduced(tokens: tuple[Token, ...], index: int) -> bool:
+    """Return whether a participle belongs to the noun before: "the man named Ben is", "a wall made of rock stands"."""
+    following = tokens[index + 1] if index + 1 < len(tokens) else None
+    if following is None or following.low not in ("by", "of", "as", "from", "in", "on", "at", "to", "for", "with"):
+        return False
+    return (
+        any(t.low in FORMS_OF_BE and t.low != "be" for t in tokens[index + 2 :])
+        and verb_base(tokens[index].low) is not None
+        and not any(
+            t.comma or t.low in w.CONJUNCTIONS or t.low in w.PRONOUNS for t in tokens[index : _first_be(tokens, index)]
+        )
+    )
+
+
+def _first_be(tokens: tuple[Token, ...], start: int) -> int:
+    return next((i for i in range(start, len(tokens)) if tokens[i].low in FORMS_OF_BE), len(tokens))
+
+
+class _Group:
+    """What is known of a verb group while it is read."""
+
+    def __init__(self) -> None:
+        self.main: str | None = None
+        self.tense = "present"
+        self.modal = ""
+        self.negated = self.passive = self.progressive = False
+        self.seen: list[str] = []
+        self.adverbs: list[str] = []
+
+    def auxiliary(self, low: str) -> bool:
+        """Take in a form of be, have, do or a modal; return whether it was one."""
+        if self.main is None and low in w.MODALS:
+            self.modal, self.tense = low, "future" if low in ("will", "shall", "'ll") else "modal"
+            return True
+        if low in FORMS_OF_BE and not (self.main not in (None, "be") and self.seen[-1:] != ["have"]):
+            self._aux("be", low in ("was", "were"))
+            return True
+        if self.main is None and low in w.HAVE:
+            self._aux("have", low == "had")
+            return True
+        if self.main is None and low in w.DO:
+            self._aux("do", low == "did")
+            return True
+        return False
+
+    def _aux(self, name: str, past: bool) -> None:
+        self.main = name
+        self.seen.append(name)
+        if past:
+            self.tense = "past"
+
+    def verb(self, base: str, form: str, plural: bool, after_determiner: bool) -> bool:
+        """Take in a full verb; return whether it belongs to the group (and ends it)."""
+        if self.main is None:
+            if not self.modal and (form == "past" or (form == "past_or_base" and not plural)):
+                self.tense = "past"
+        elif self.main == "do" and form in ("base", "past_or_base"):
+            pass
+        elif self.main == "be" and form in ("past", "past_or_base"):
+            self.passive = True
+        elif self.main == "have" and form in ("past", "past_or_base") and not after_determiner:
+            self.tense = "perfect" if self.tense == "present" else self.tense
+        elif self.main == "be" and form == "ing":
+            self.progressive = True
+        else:
             return False
-        return before is not None and before.low != "'s" and before.low not in w.PREPOSITIONS
-    return before is not None and before.low != "'s"
+        self.main = base
+        return True
 
 
 def _group(tokens: tuple[Token, ...], at: int) -> Clause:
     """Read the verb group that starts at a token."""
-    seen: list[str] = []
-    adverbs: list[str] = []
-    negated = _subject_denies(tokens[:at])
-    passive = progressive = False
-    modal, main, tense = "", None, "present"
-    index, end = at, at
-    while index < len(tokens):
-        token = tokens[index]
-        low = token.low
+    group = _Group()
+    group.negated = _subject_denies(tokens[:at])
+    end = at
+    for index in range(at, len(tokens)):
+        low = tokens[index].low
         if low in w.NEGATORS and low not in ("nor", "neither", "without"):
-            if low == "no" and index + 1 < len(tokens) and tokens[index + 1].low != "longer":
-                negated = True
-                end = index + 1
-                break
-            negated = True
-        elif (
-            (low == "longer"
-            and index
-            and tokens[index - 1].low == "no")
-            or low in _ADVERBS
-            or (low.endswith("ly") and verb_base(low) is None and len(low) > 4)
-        ):
-            adverbs.append(low)
-        elif main is None and low in w.MODALS:
-            modal, tense = low, "future" if low in ("will", "shall", "'ll") else "modal"
-        elif low in _FORMS_OF_BE:
-            if main is not None and main != "be" and seen and seen[-1] != "have":
-                break
-            if low in ("was", "were"):
-                tense = "past"
-            main = "be"
-            seen.append("be")
-        elif low in w.HAVE and main is None:
-            if low == "had":
-                tense = "past"
-            main = "have"
-            seen.append("have")
-        elif low in w.DO and main is None:
-            if low == "did":
-                tense = "past"
-            main = "do"
-            seen.append("do")
-        else:
-            base = verb_base(low)
-            if main is None and base is not None:
-                main = base[0]
-                if base[1] == "past" or (base[1] == "past_or_base" and not _third_person_plural(tokens, at)):
-                    tense = "past"
-                end = index + 1
-                break
-            if main == "do" and base is not None and base[1] in ("base", "past_or_base"):
-                main, end = base[0], index + 1
-                break
-            if (
-                main in ("be", "have")
-                and base is not None
-                and base[1] in ("past", "past_or_base")
-                and not (main == "have" and tokens[index - 1].low in w.DETERMINERS)
-            ):
-                if main == "be":
-                    passive = True
-                else:
-                    tense = "perfect" if tense == "present" else tense
-                main, end = base[0], index + 1
-                break
-            if main == "be" and base is not None and base[1] == "ing":
-                progressive = True
-                main, end = base[0], index + 1
-                break
-            if main is None and modal and base is not None:
-                main, end = base[0], index + 1
-            break
-        index += 1
-        end = index
-    if "have" in seen and "be" in seen and tense == "present":
-        tense = "perfect"
-    return Clause(tokens, tokens[:at], tokens[end:], main, tense, negated, passive, progressive, modal, tuple(adverbs))
-
-
-def _third_person_plural(tokens: tuple[Token, ...], at: int) -> bool:
-    return at > 0 and tokens[at - 1].low.endswith("s")
+            group.negated = True
+            end = index + 1
+            if low == "no" and tokens[index + 1 : index + 2] and tokens[index + 1].low != "longer":
+                break  # "has no lift": what follows is what is denied
+            continue
+        if low in _ADVERBS or low == "longer" or (low.endswith("ly") and len(low) > 4 and verb_base(low) is None):
+            group.adverbs.append(low)
+            end = index + 1
+            continue
+        if group.auxiliary(low):
+            end = index + 1
+            continue
+        base = verb_base(low)
+        plural = at > 0 and key_of(tokens[at - 1].low) != tokens[at - 1].low
+        if base is None and index == at and group.main is None:
+            base = key_of(low), "s"  # a verb that no list has
+        if base is not None and group.verb(*base, plural, tokens[index - 1].low in w.DETERMINERS):
+            end = index + 1
+        break
+    if "have" in group.seen and "be" in group.seen and group.tense == "present":
+        group.tense = "perfect"
+    return Clause(
+        tokens,
+        tokens[:at],
+        tokens[end:],
+        group.main,
+        group.tense,
+        group.negated,
+        group.passive,
+        group.progressive,
+        group.modal,
+        tuple(group.adverbs),
+    )
 
 
 def _subject_denies(head: tuple[Token, ...]) -> bool:
     return any(t.low in ("nobody", "none", "nothing", "neither") for t in head) or (bool(head) and head[0].low == "no")
-
-
-_ADVERBS: Final = w.words(
-    "also still already always never usually often now just again currently only even ever mostly mainly sometimes rarely seldom yet soon then generally typically normally no longer recently finally almost nearly about quite very really too"
-)

@@ -7,7 +7,8 @@ from typing import Final
 
 from factsieve.core.guard.lexicon import ANTONYM_PAIRS
 from factsieve.core.relation import words as w
-from factsieve.core.relation.parse import Clause, key_of
+from factsieve.core.relation.parse import Clause
+from factsieve.core.relation.tokens import key_of
 
 _PREFIXES: Final = ("un", "in", "im", "ir", "il", "dis", "non", "de", "mis")
 _NOT_STATES: Final = w.words(
@@ -42,11 +43,8 @@ def opposite(one: str, other: str) -> bool:
 
 def prefixed(negative: str, positive: str) -> bool:
     """Return whether one word is the other with a denying prefix: unlocked of locked."""
-    return (
-        (len(positive) > 3
-        and any(negative == prefix + positive for prefix in _PREFIXES))
-        or (positive.endswith("ful")
-        and negative == positive[:-3] + "less")
+    return (len(positive) > 3 and any(negative == prefix + positive for prefix in _PREFIXES)) or (
+        positive.endswith("ful") and negative == positive[:-3] + "less"
     )
 
 

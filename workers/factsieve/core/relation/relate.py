@@ -9,9 +9,10 @@ from factsieve.core.guard import Comparison
 from factsieve.core.guard.language import detect
 from factsieve.core.guard.textnorm import fold, normalise
 from factsieve.core.relation import mood
-from factsieve.core.relation.changes import ends_state, explicit_change, has_change_words, same_head, strip_correction
+from factsieve.core.relation.align import items_of
+from factsieve.core.relation.changes import ends_state, explicit_change, strip_correction
 from factsieve.core.relation.foreign import relate_foreign
-from factsieve.core.relation.frames import is_state, relate_frames
+from factsieve.core.relation.frames import ORDER_REASONS, relate_frames
 from factsieve.core.relation.labelled import relate_labelled
 from factsieve.core.relation.parse import parse
 from factsieve.core.relation.reading import NliScores, Reading, Relation
@@ -77,15 +78,16 @@ def _same_slot(comparison: Comparison) -> Reading:
 
 
 def _content(candidate: str, stored: str, comparison: Comparison) -> Reading:
-    labelled = relate_labelled(candidate, stored)
+    labelled = relate_labelled(candidate, stored, comparison.clear and not comparison.missing)
     if labelled is not None:
         return labelled
     text, corrected = strip_correction(candidate)
-    if comparison.clear and comparison.judgeable:
-        if comparison.missing:
-            return Reading(Relation.COVERED, 0.85, "the stored fact says it already, and more")
-        return Reading(Relation.SAME, 0.85, "says the same in other words")
     english = detect(normalise(text)) == "en" and detect(normalise(stored)) == "en"
+    framed = relate_frames(parse(text), parse(stored)) if english else None
+    if framed is not None and framed.reason in ORDER_REASONS:
+        return framed  # the same words in another order: no bag of words tells it
+    if comparison.clear and comparison.judgeable:
+        return _clear(candidate, stored, comparison)
     if not english:
         return relate_foreign(text, stored, comparison)
     change = explicit_change(text, stored)
@@ -95,19 +97,37 @@ def _content(candidate: str, stored: str, comparison: Comparison) -> Reading:
             if change.whole
             else Reading(Relation.CONFLICTS, 0.6, change.reason)
         )
-    told, known = parse(text), parse(stored)
-    reading = relate_frames(told, known)
-    if reading is not None:
-        if corrected and reading.relation is Relation.CONFLICTS:
-            return Reading(Relation.REPLACES, 0.85, "corrects what is stored")
-        return reading
-    if ends_state(told, known):
+    if framed is not None:
+        return _checked(framed, corrected, comparison)
+    if ends_state(parse(text), parse(stored)):
         return Reading(Relation.REPLACES, 0.83, "tells what ended the stored state")
-    return _unframed(candidate, stored, comparison)
+    return _unframed(comparison)
 
 
-def _unframed(candidate: str, stored: str, comparison: Comparison) -> Reading:
-    if not comparison.findings and comparison.novelty and not comparison.missing and comparison.aligned >= 0.0:
+def _clear(candidate: str, stored: str, comparison: Comparison) -> Reading:
+    """Return the reading where the guard has nothing against a skip."""
+    if not comparison.missing:
+        return Reading(Relation.SAME, 0.85, "says the same in other words")
+    ours = [i.key for i in items_of(parse(candidate))]
+    theirs = iter(i.key for i in items_of(parse(stored)))
+    in_order = all(key in theirs for key in ours)
+    return Reading(Relation.COVERED, 0.85 if in_order else 0.6, "the stored fact says it already, and more")
+
+
+def _checked(framed: Reading, corrected: bool, comparison: Comparison) -> Reading:
+    """Return the reading by form, as far as the guard's findings do not speak against it."""
+    kinds = {f.kind for f in comparison.findings}
+    if framed.relation in (Relation.REFINES, Relation.COVERED) and kinds - {"number", "quantifier"}:
+        return Reading(Relation.CONFLICTS, 0.4, "says nearly the same, but not quite")
+    if framed.relation is Relation.REPLACES and not kinds:
+        return Reading(Relation.BOTH_STAND, 0.4, "nothing in it excludes what is stored")
+    if corrected and framed.relation is Relation.CONFLICTS:
+        return Reading(Relation.REPLACES, 0.85, "corrects what is stored")
+    return framed
+
+
+def _unframed(comparison: Comparison) -> Reading:
+    if not comparison.findings and comparison.novelty and not comparison.missing:
         return Reading(Relation.REFINES, 0.6, "says all of it and adds to it")
     if comparison.conflict and comparison.same_subject and comparison.aligned >= 0.7:
         return Reading(Relation.CONFLICTS, 0.4, "may exclude what is stored")
@@ -127,4 +147,4 @@ def _weigh(reading: Reading, candidate: str, stored: str, comparison: Comparison
     return reading
 
 
-__all__ = ["SURE", "has_change_words", "is_state", "relate", "same_head"]
+__all__ = ["SURE", "relate"]
