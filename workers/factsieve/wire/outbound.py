@@ -56,7 +56,7 @@ def decision_message(
     inserts: Iterable[str] = (),
     traceparent: str | None = None,
 ) -> Message:
-    """Return the `fact-decisions` message of a decision and its whole effect."""
+    """Return the `fact-decisions` message of a decision (or of a command's outcome) and its whole effect."""
     value = DecisionValue(
         **msgspec.structs.asdict(decision),
         effects=tuple(map(fact_value, effects)),

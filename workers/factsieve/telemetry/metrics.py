@@ -1,0 +1,271 @@
+"""Metrics: declared once, kept in a registry of their own, reported by what happened.
+
+Names end in their unit; labels are of bounded vocabularies, and never hold a namespace or a text. "Dropped" is said of real loss only.
+`Metrics` also answers to what the engine reports of its work.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Final, Literal
+
+import msgspec
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from factsieve.core.decision import Decision
+
+PREFIX: Final = "factsieve_"
+Kind = Literal["counter", "gauge", "histogram"]
+
+_LATENCY_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+_SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+
+
+class Declared(msgspec.Struct, frozen=True):
+    """One metric. `observed`: its value is asked for when metrics are read (see `Metrics.observe`), not counted here."""
+
+    name: str
+    kind: Kind
+    help: str
+    labels: tuple[str, ...] = ()
+    buckets: tuple[float, ...] = ()
+    observed: bool = False
+
+
+DECLARED: Final[tuple[Declared, ...]] = (
+    Declared(
+        "events_decided_total", "counter", "Events that have their decision and its effects.", ("decision", "band")
+    ),
+    Declared("events_replayed_total", "counter", "Events that came by a replay and were told again as replayed."),
+    Declared(
+        "events_redelivered_total", "counter", "Events that came again and whose stored decision was performed again."
+    ),
+    Declared("events_rejected_total", "counter", "Events put into the dead letter topic.", ("code",)),
+    Declared("events_fenced_total", "counter", "Undecided again: another worker was first, or the partition was lost."),
+    Declared(
+        "events_done_total",
+        "counter",
+        "Events of which everything is done, so that their offset may be committed.",
+        observed=True,
+    ),
+    Declared("events_reviewed_total", "counter", "Decisions that ask for a person's look."),
+    Declared("commands_decided_total", "counter", "Operators' commands by outcome.", ("kind", "outcome")),
+    Declared("facts_changed_total", "counter", "Messages to new-facts.", ("type",)),
+    Declared("window_hits_total", "counter", "Exact repeats that the hash window caught, without embedding or search."),
+    Declared("embeddings_requested_total", "counter", "Texts handed to the embedder."),
+    Declared("embeddings_computed_total", "counter", "Texts that the model computed.", observed=True),
+    Declared("embeddings_cached_total", "counter", "Texts whose vector was in the cache.", observed=True),
+    Declared(
+        "foreign_embeddings_ignored_total",
+        "counter",
+        "Vectors that came along but are of another model, or of none named.",
+    ),
+    Declared(
+        "vectors_distrusted_total",
+        "counter",
+        "Texts that the embedder saw too little of for a skip by similarity.",
+        ("cause",),
+    ),
+    Declared("neighbour_queries_total", "counter", "Searches for neighbours."),
+    Declared("wave_events", "histogram", "Events that a lane decided and recorded together.", buckets=_SIZES),
+    Declared("stage_duration_seconds", "histogram", "Time of one stage for one wave.", ("stage",), _LATENCY_S),
+    Declared("judge_calls_total", "counter", "Questions that a judge answered.", ("judge", "asked", "choice")),
+    Declared("judge_failures_total", "counter", "Questions without a usable answer.", ("judge", "asked")),
+    Declared("judge_duration_seconds", "histogram", "Time until a judge's answer.", ("judge",), _LATENCY_S),
+    Declared("judge_tokens_total", "counter", "Tokens that language models read and wrote.", ("judge", "direction")),
+    Declared(
+        "services_awaited_total", "counter", "Calls that a service did not answer and that were repeated.", ("service",)
+    ),
+    Declared(
+        "services_bypassed_total",
+        "counter",
+        "Calls to a service that were done without, its answer failing.",
+        ("service",),
+    ),
+    Declared("wrong_partitions_seen_total", "counter", "Events whose key belongs to another partition."),
+    Declared("events_in_flight", "gauge", "Events taken in and not done.", observed=True),
+    Declared("lanes_open", "gauge", "Namespaces with events in flight.", observed=True),
+    Declared(
+        "lag_events",
+        "gauge",
+        "Events between the end of a partition and what is done of it.",
+        ("topic", "partition"),
+        observed=True,
+    ),
+    Declared("partitions_assigned", "gauge", "Partitions that this worker holds.", observed=True),
+    Declared("rebalances_total", "counter", "Assignments of partitions.", observed=True),
+    Declared("commits_total", "counter", "Commits of offsets.", observed=True),
+    Declared("commit_failures_total", "counter", "Commits that failed and were tried again.", observed=True),
+    Declared(
+        "drain_timeouts_total", "counter", "Revocations that could not wait for all that had started.", observed=True
+    ),
+    Declared("messages_sent_total", "counter", "Messages acknowledged by the brokers.", observed=True),
+    Declared(
+        "messages_failed_total", "counter", "Messages that were not acknowledged and are sent again.", observed=True
+    ),
+    Declared(
+        "build_info", "gauge", "1, with the version and what decides.", ("version", "embedder", "judge", "policy")
+    ),
+)
+"""Every metric there is; `docs/metrics.md` is made from it."""
+
+_BY_NAME: Final[Mapping[str, Declared]] = {declared.name: declared for declared in DECLARED}
+Labels = Mapping[str, str]
+Source = Callable[[], float] | Callable[[], Iterable[tuple[Labels, float]]]
+
+
+class Metrics:
+    """The metrics of one process. Every method is cheap, never raises for bad luck, and may be called from any thread."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        self.registry = registry
+        self._counters = {d.name: self._counter(d) for d in DECLARED if d.kind == "counter" and not d.observed}
+        self._gauges = {d.name: self._gauge(d) for d in DECLARED if d.kind == "gauge" and not d.observed}
+        self._histograms = {d.name: self._histogram(d) for d in DECLARED if d.kind == "histogram"}
+        self._observed = _Observed()
+        registry.register(self._observed)
+
+    def _counter(self, declared: Declared) -> Counter:
+        return Counter(PREFIX + declared.name, declared.help, declared.labels, registry=self.registry)
+
+    def _gauge(self, declared: Declared) -> Gauge:
+        return Gauge(PREFIX + declared.name, declared.help, declared.labels, registry=self.registry)
+
+    def _histogram(self, declared: Declared) -> Histogram:
+        return Histogram(
+            PREFIX + declared.name, declared.help, declared.labels, buckets=declared.buckets, registry=self.registry
+        )
+
+    # What is counted elsewhere
+
+    def observe(self, name: str, source: Source) -> None:
+        """Ask `source` for a metric's value, or for (labels, value) pairs, whenever metrics are read.
+
+        Raises KeyError for a name that is not declared as observed.
+        """
+        if not _BY_NAME[name].observed:
+            raise KeyError(f"{name} is counted here: report what happened instead")
+        self._observed.sources[name] = source
+
+    def built(self, *, version: str, embedder: str, judge: str, policy: str) -> None:
+        """Tell what decides in this process."""
+        self._gauges["build_info"].labels(version=version, embedder=embedder, judge=judge, policy=policy).set(1)
+
+    # What the engine reports
+
+    def decided(self, decision: Decision, *, replayed: bool) -> None:
+        """An event has its decision, and everything that follows from it has happened."""
+        if replayed:
+            self._counters["events_replayed_total"].inc()
+            return
+        if decision.decision is None:
+            self.commanded(decision.command or "unknown", decision.outcome or "unknown")
+            return
+        self._counters["events_decided_total"].labels(decision=decision.decision.value, band=decision.band.value).inc()
+        if decision.via == "hash_window":
+            self._counters["window_hits_total"].inc()
+        if decision.review is not None:
+            self._counters["events_reviewed_total"].inc()
+        for note in decision.judges:
+            named = {"judge": note.judge, "asked": note.asked}
+            if note.choice is None:
+                self._counters["judge_failures_total"].labels(**named).inc()
+            else:
+                self._counters["judge_calls_total"].labels(**named, choice=note.choice.value).inc()
+            if note.latency_ms > 0:
+                self._histograms["judge_duration_seconds"].labels(judge=note.judge).observe(note.latency_ms / 1000)
+            for direction, tokens in (("prompt", note.prompt_tokens), ("completion", note.completion_tokens)):
+                if tokens > 0:
+                    self._counters["judge_tokens_total"].labels(judge=note.judge, direction=direction).inc(tokens)
+
+    def redelivered(self, events: int) -> None:
+        """So many events came again, and their stored decisions were performed again."""
+        self._counters["events_redelivered_total"].inc(events)
+
+    def rejected(self, code: str) -> None:
+        """An input was put into the dead letter topic."""
+        self._counters["events_rejected_total"].labels(code=code).inc()
+
+    def commanded(self, kind: str, outcome: str) -> None:
+        """An operator's command was applied, refused or had nothing to do."""
+        self._counters["commands_decided_total"].labels(kind=kind, outcome=outcome).inc()
+
+    def changed(self, change_type: str) -> None:
+        """A change went to new-facts."""
+        self._counters["facts_changed_total"].labels(type=change_type).inc()
+
+    def waited(self, service: str, error: str) -> None:
+        """A service did not answer; the call is repeated."""
+        del error
+        self._counters["services_awaited_total"].labels(service=service).inc()
+
+    def degraded(self, service: str, error: str) -> None:
+        """A service that can be done without did not answer; it was done without."""
+        del error
+        self._counters["services_bypassed_total"].labels(service=service).inc()
+
+    def searched(self, embeddings: int, queries: int) -> None:
+        """Texts were handed to the embedder, and neighbours were asked for."""
+        self._counters["embeddings_requested_total"].inc(embeddings)
+        self._counters["neighbour_queries_total"].inc(queries)
+
+    def recorded(self, events: int) -> None:
+        """A lane's wave of so many events was recorded."""
+        self._histograms["wave_events"].observe(events)
+
+    def fenced(self, events: int) -> None:
+        """Decided events were dropped, since another worker had recorded them first or the partition was lost."""
+        self._counters["events_fenced_total"].inc(events)
+
+    def staged(self, stage: str, duration_s: float) -> None:
+        """A stage of a wave has ended (`recognise`, `embed`, `search`, `decide`, `record`, `perform`, `emit`)."""
+        self._histograms["stage_duration_seconds"].labels(stage=stage).observe(duration_s)
+
+    def ignored_foreign_embedding(self) -> None:
+        """A vector that came along was left out."""
+        self._counters["foreign_embeddings_ignored_total"].inc()
+
+    def distrusted(self, cause: str) -> None:
+        """A vector stands for too little of its text: `truncated` or `unknown_tokens`."""
+        self._counters["vectors_distrusted_total"].labels(cause=cause).inc()
+
+    def saw_wrong_partition(self) -> None:
+        """An event's key belongs to another partition."""
+        self._counters["wrong_partitions_seen_total"].inc()
+
+
+class _Observed(Collector):
+    """Asks those who know for the metrics that are counted elsewhere."""
+
+    def __init__(self) -> None:
+        self.sources: dict[str, Source] = {}
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield each declared metric whose source is known; a source that fails leaves its metric out, not all of them."""
+        for name, source in self.sources.items():
+            declared = _BY_NAME[name]
+            try:
+                value = source()
+                samples = [({}, float(value))] if isinstance(value, (int, float)) else list(value)
+            except Exception:  # noqa: S112 - metrics are read while things break
+                continue
+            yield _family(declared, samples)
+
+    def describe(self) -> Iterator[Metric]:
+        """Yield the declarations, so that a name can not be taken twice."""
+        for declared in DECLARED:
+            if declared.observed:
+                yield _family(declared, [])
+
+
+def _family(declared: Declared, samples: Iterable[tuple[Labels, float]]) -> Metric:
+    make = CounterMetricFamily if declared.kind == "counter" else GaugeMetricFamily
+    family = make(PREFIX + declared.name, declared.help, labels=declared.labels)
+    for labels, value in samples:
+        family.add_metric([labels[name] for name in declared.labels], value)
+    return family
+
+
+def make_metrics() -> Metrics:
+    """Return the metrics of a process, in a registry of their own."""
+    return Metrics(CollectorRegistry())

@@ -1,0 +1,29 @@
+"""Writes `docs/metrics.md` from the declarations: `python -m factsieve.telemetry.metrics_docs > docs/metrics.md`."""
+
+import sys
+
+from factsieve.telemetry.metrics import DECLARED, PREFIX
+
+_HEAD = """# Metrics
+
+Made by `python -m factsieve.telemetry.metrics_docs`; do not edit.
+
+Served at `/metrics` of the worker's health port, for Prometheus. Names end in their unit. Labels are of bounded vocabularies: no
+metric carries a namespace or a text.
+
+| metric | kind | labels | meaning |
+| --- | --- | --- | --- |
+"""
+
+
+def render() -> str:
+    """Return the whole page."""
+    rows = []
+    for declared in DECLARED:
+        labels = ", ".join(f"`{label}`" for label in declared.labels) or "none"
+        rows.append(f"| `{PREFIX}{declared.name}` | {declared.kind} | {labels} | {declared.help} |\n")
+    return _HEAD + "".join(rows)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(render())
