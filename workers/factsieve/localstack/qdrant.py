@@ -28,7 +28,7 @@ class Qdrant(Service):
         if importlib.util.find_spec("qdrant_edge") is None:
             raise missing_package("qdrant-edge-py", "the local Qdrant engine")
         options = ["--host", self.host, "--port", str(self.port), "--path", str(self.folder.absolute())]
-        return [sys.executable, "-m", "factsieve.localstack.qdrant_server", *options]
+        return [sys.executable, "-P", "-m", "factsieve.localstack.qdrant_server", *options]
 
     def answers(self) -> bool:
         """Ask for /readyz."""

@@ -32,7 +32,7 @@ class Collection:
     def __init__(self, folder: Path, config: wire.CreateCollection, shard: edge.EdgeShard) -> None:
         self.config = config
         vectors = config.vectors
-        self.size: int | None = vectors.size if vectors is not None else None
+        self.size = vectors.size if vectors is not None and isinstance(vectors.size, int) else None
         self._folder = folder
         self._shard = shard
         self._operations = 0

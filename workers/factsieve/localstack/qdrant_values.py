@@ -68,7 +68,7 @@ def checked_vectors(given: wire.VectorParams | None) -> wire.VectorParams | None
     """Return the configuration of the vector, or None for a collection without vectors. Raises ApiError (400, 422)."""
     if given is None or given == wire.VectorParams():
         return None
-    if given.size is None or given.distance is None:
+    if not isinstance(given.size, int) or given.distance is msgspec.UNSET:
         raise ApiError(400, "Format error in JSON body: vectors needs size and distance")
     if not 1 <= given.size <= LARGEST_VECTOR:
         message = f"[vectors.size: value {given.size} invalid, must be from 1 to {LARGEST_VECTOR}]"
@@ -78,8 +78,8 @@ def checked_vectors(given: wire.VectorParams | None) -> wire.VectorParams | None
 
 def edge_vectors(given: wire.VectorParams) -> edge.EdgeVectorParams:
     """Return the engine's form of a checked configuration."""
-    assert given.size is not None
-    return edge.EdgeVectorParams(size=given.size, distance=edge.Distance.Cosine, on_disk=given.on_disk)
+    assert isinstance(given.size, int)
+    return edge.EdgeVectorParams(size=given.size, distance=edge.Distance.Cosine, on_disk=given.on_disk or None)
 
 
 def check_vector(vector: list[float] | dict[str, Any], size: int | None) -> None:

@@ -204,10 +204,10 @@ class Count(Strict):
 class VectorParams(Strict, omit_defaults=True):
     """The one unnamed vector of a collection; nothing set (`vectors: {}`) means a collection without vectors."""
 
-    size: int | None = None
-    distance: Literal["Cosine"] | None = None
-    on_disk: bool | None = None
-    datatype: Literal["float32"] | None = None
+    size: int | UnsetType = UNSET
+    distance: Literal["Cosine"] | UnsetType = UNSET
+    on_disk: bool | UnsetType | None = UNSET
+    datatype: Literal["float32"] | UnsetType | None = UNSET
 
 
 class StrictMode(Strict, omit_defaults=True):

@@ -121,8 +121,12 @@ class LocalStack:
 
     def stop(self) -> None:
         """Stop every service, the last started first, and remove the state file. Does nothing if nothing runs."""
-        for service in reversed(self.services):
-            service.stop(timeout_s=self.config.stop_timeout_s)
+        with contextlib.ExitStack() as ending:  # one that resists does not keep the others alive
+            ending.callback(self._free_folder)
+            for service in self.services:
+                ending.callback(service.stop, timeout_s=self.config.stop_timeout_s)
+
+    def _free_folder(self) -> None:
         if self._lock is not None:
             (self.state_dir / STATE_FILE).unlink(missing_ok=True)
             self._lock.close()
