@@ -17,6 +17,22 @@ class Gap(NamedTuple):
     framed: bool
 
 
+def _opposite(a: Word, b: Word) -> bool:
+    return antonyms(a.surface, b.surface, a.key, b.key)
+
+
+def _akin(a: Word, b: Word) -> bool:
+    return a.key[:4] == b.key[:4] and same_family(a.key, b.key)
+
+
+def _covered(a: Word, b: Word) -> bool:
+    return a.role != "n" and b.role != "n" and relation(a.surface, b.surface) == "same"
+
+
+def _narrower(a: Word, b: Word) -> bool:
+    return a.role != "n" and b.role != "n" and relation(a.surface, b.surface) == "narrower"
+
+
 class Alignment:
     """Words of a candidate (`ours`) and of a stored fact (`theirs`): `pairs` match, `opposites` are antonyms, the rest stays open."""
 
@@ -52,31 +68,34 @@ class Alignment:
             self._settle()
 
     def _settle(self) -> None:
-        self._match(lambda a, b: antonyms(a.surface, b.surface, a.key, b.key), self.opposites)
+        self._match(_opposite, self.opposites)
         before = len(self.pairs)
-        self._match(lambda a, b: same_family(a.key, b.key), self.pairs)
+        self._match(_akin, self.pairs)
         self._join(self.open_ours, self.open_theirs, self.ours, self.theirs)
         self._join(self.open_theirs, self.open_ours, self.theirs, self.ours)
-        self._match(
-            lambda a, b: a.role != "n" and b.role != "n" and relation(a.surface, b.surface) == "same", self.pairs
-        )
+        self._match(_covered, self.pairs)
         self.reworded = len(self.pairs) - before
-        self._match(
-            lambda a, b: a.role != "n" and b.role != "n" and relation(a.surface, b.surface) == "narrower", self.narrowed
-        )
+        self._match(_narrower, self.narrowed)
 
     def _match(self, test: Callable[[Word, Word], bool], into: list[tuple[int, int]]) -> None:
-        for i in list(self.open_ours):
+        left = self.open_theirs
+        if not left:
+            return
+        still = []
+        for i in self.open_ours:
             a = self.ours[i]
-            if a.role == "c":
-                continue
-            for j in self.open_theirs:
-                b = self.theirs[j]
-                if b.role != "c" and test(a, b):
-                    into.append((i, j))
-                    self.open_ours.remove(i)
-                    self.open_theirs.remove(j)
-                    break
+            if a.role != "c":
+                for j in left:
+                    b = self.theirs[j]
+                    if b.role != "c" and test(a, b):
+                        into.append((i, j))
+                        left.remove(j)
+                        break
+                else:
+                    still.append(i)
+            else:
+                still.append(i)
+        self.open_ours = still
 
     @staticmethod
     def _join(whole: list[int], parts: list[int], whole_words: Sequence[Word], part_words: Sequence[Word]) -> None:

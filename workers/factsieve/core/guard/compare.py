@@ -11,7 +11,24 @@ from factsieve.core.guard.order import order_finding
 from factsieve.core.guard.values import compare_values
 
 _EXCLUSIVE: Final = frozenset(
-    ["antonym", "currency", "date", "direction", "entity", "identifier", "negation", "number", "quantifier", "relative_time", "role_order", "substitution", "symbol", "time", "unit", "version"]
+    [
+        "antonym",
+        "currency",
+        "date",
+        "direction",
+        "entity",
+        "identifier",
+        "negation",
+        "number",
+        "quantifier",
+        "relative_time",
+        "role_order",
+        "substitution",
+        "symbol",
+        "time",
+        "unit",
+        "version",
+    ]
 )
 
 
@@ -24,7 +41,7 @@ def compare(candidate: Features, stored: Features) -> Comparison:
     findings, novelty, missing = compare_values(candidate.values, stored.values)
     alignment = Alignment(candidate.words, stored.words)
     order = order_finding(candidate, stored, alignment)
-    turned = bool(order) and (len(alignment.opposites) == 1 or _converse(candidate, stored))
+    turned = bool(order) and _converse(candidate, stored, alignment)
     if not turned:
         findings += _polarity(candidate, stored, alignment)
         if order:
@@ -41,22 +58,21 @@ def compare(candidate: Features, stored: Features) -> Comparison:
     )
 
 
-def _converse(candidate: Features, stored: Features) -> bool:
-    """Return whether the direction word turned with the roles: `A leases from B`, `B leases to A`."""
-    ours = {word.surface for word in candidate.words if word.role == "r"}
-    theirs = {word.surface for word in stored.words if word.role == "r"}
-    return any(a in ours and a not in theirs and b in theirs and b not in ours for a, b in _CONVERSES)
+def _converse(candidate: Features, stored: Features, alignment: Alignment) -> bool:
+    """Return whether the relation turned with the roles: `A leases from B`, `B leases to A`; `A is taller than B`, `B is shorter than A`."""
+    if len(alignment.opposites) == 1:
+        i, j = alignment.opposites[0]
+        ours, theirs = alignment.ours[i].surface, alignment.theirs[j].surface
+        return (ours.endswith("er") and theirs.endswith("er")) or (ours in _TURNING and theirs in _TURNING)
+    ours_r = {word.surface for word in candidate.words if word.role == "r"}
+    theirs_r = {word.surface for word in stored.words if word.role == "r"}
+    return any(a in ours_r - theirs_r and b in theirs_r - ours_r for pair in _CONVERSES for a, b in (pair, pair[::-1]))
 
 
-_CONVERSES: Final = (
-    ("from", "to"),
-    ("to", "from"),
-    ("before", "after"),
-    ("after", "before"),
-    ("above", "below"),
-    ("below", "above"),
-    ("over", "under"),
-    ("under", "over"),
+_CONVERSES: Final = (("from", "to"), ("before", "after"), ("above", "below"), ("over", "under"))
+_TURNING: Final = frozenset(
+    "before after above below over under more less fewer buy buys bought sell sells sold lend lends lent borrow borrows borrowed teach learn"
+    " parent child follow follows lead leads precede precedes".split()
 )
 
 
@@ -76,8 +92,30 @@ def _polarity(candidate: Features, stored: Features, alignment: Alignment) -> li
             Finding("antonym", alignment.ours[i].surface, alignment.theirs[j].surface) for i, j in alignment.opposites
         ]
     if ours == theirs:
+        return _scope(candidate, stored, alignment) if ours == 1 else []
+    if ours and theirs and not _denied_elsewhere(candidate, stored) and not _denied_elsewhere(stored, candidate):
         return []
     return [Finding("negation", " ".join(n[0] for n in candidate.negations), " ".join(n[0] for n in stored.negations))]
+
+
+def _denied_elsewhere(one: Features, other: Features) -> bool:
+    """Return whether `one` denies a word that `other` states."""
+    denied_there = {key for _, key in other.negations}
+    stated_there = {word.key for word in other.words}
+    return any(not key or (key in stated_there and key not in denied_there) for _, key in one.negations)
+
+
+def _scope(candidate: Features, stored: Features, alignment: Alignment) -> list[Finding]:
+    """Find a negation that bears on another of the shared words: `tea rather than coffee`, `coffee rather than tea`."""
+    (our_word, ours), (their_word, theirs) = candidate.negations[0], stored.negations[0]
+    if ours == theirs or not ours or not theirs or alignment.share() < _SAME_WORDS:
+        return []
+    if any(word.key == theirs for word in candidate.words) and any(word.key == ours for word in stored.words):
+        return [Finding("negation", f"{our_word} {ours}", f"{their_word} {theirs}")]
+    return []
+
+
+_SAME_WORDS: Final = 0.9
 
 
 def _content(words: tuple[Word, ...]) -> list[Word]:

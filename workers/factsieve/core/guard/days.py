@@ -116,7 +116,8 @@ def detail(canonical: str) -> int:
     """Return how many parts of a date are named."""
     if "-" not in canonical:
         return 1
-    return 4 - canonical.count("????") - canonical.count("-??") - (0 if "/" in canonical else 1)
+    named = 3 - canonical.count("????") - canonical.count("-??")
+    return named or 1  # a weekday adds nothing to a day that is named
 
 
 def _weekday_of(canonical: str) -> str:
@@ -202,8 +203,6 @@ def moved(amount: float, dimension: str, factor: float, sign: int, at: date) -> 
         total = at.year * 12 + at.month - 1 + months
         return partial(total // 12, total % 12 + 1)
     days = amount * factor / 86400.0
-    if days < 1:
-        return None
-    if days > 36500:
+    if days != int(days) or not 1 <= days <= 36500:
         return None
     return (at + timedelta(days=int(days)) * sign).isoformat()

@@ -32,7 +32,7 @@ from factsieve.core.guard.quantities import (
     unit,
 )
 from factsieve.core.guard.scan import Token, scan
-from factsieve.core.guard.stems import open_contraction, stem
+from factsieve.core.guard.stems import PARTICIPLES, open_contraction, stem
 from factsieve.core.guard.textnorm import fold, normalise
 
 _QUESTION: Final = re.compile(r"[?？؟]\W*$")
@@ -157,7 +157,7 @@ class _Builder:
         phrase = self._phrase(index, lower)
         if phrase:
             return phrase
-        found = relative.at(self.tokens, index, self.language, self.at)
+        found = relative.at(self.tokens, index, self.language, self.at) if lower in relative.STARTERS else None
         if found:
             last = self.tokens[index + found[1] - 1]
             self._add_value("date", found[0], self.text[self.tokens[index].start : last.end], related=True)
@@ -196,7 +196,7 @@ class _Builder:
                 and "/" not in following.canonical
                 and following.start - token.end < 5
             ):
-                self._add_value("date", following.canonical, self.text[token.start : following.end])
+                self._add_value("date", f"{following.canonical}/{weekday}", self.text[token.start : following.end])
                 return 2
             self._add_value("date", days.partial(weekday=weekday), token.text)
             return 1
@@ -211,6 +211,9 @@ class _Builder:
     def _number(self, index: int, lower: str) -> int:
         """Read a spelled number: `twenty-five`, `one thousand two hundred`, with its unit; `second` after none is an ordinal."""
         if lower not in self.numbers:
+            if lower in SPELLED_SCALES and SCALES[lower] >= 1000 and lower not in ("mil", "mille"):
+                self._add_value("number", plain(SCALES[lower]), lower)
+                return 1
             if self.language == "en":
                 ordinal = ORDINALS.get(lower)
                 if ordinal is not None and not (
@@ -316,14 +319,22 @@ class _Builder:
             role = "l"
         elif self._is_name(token):
             role = "n"
-        elif self.after_be and lower.endswith(_PARTICIPLE_ENDINGS):
+        elif self.after_be and (lower.endswith(_PARTICIPLE_ENDINGS) or lower in PARTICIPLES):
             role = "p"
         if role != "r" or not self.words:
             gap = self.text[max(0, token.start - 2) : token.start].strip()
             if not (self.words and (gap == "," or self.glue)):
                 self.group += 1
         self.glue.clear()
-        self.words.append(Word(key, lower, role, self.group))
+        self.words.append(
+            Word(
+                key,
+                lower,
+                role,
+                self.group,
+                token.text.endswith(("'s", "'S")) or self.text[token.end : token.end + 2] == "' ",
+            )
+        )
         if role != "r":
             for negation in self.pending:
                 self.negations.append((negation, key))
@@ -344,8 +355,30 @@ class _Builder:
 
 
 _LIGHT_STEMS: Final = frozenset(stem(word, "en") for word in LIGHT)
-_BE: Final = frozenset(["be", "is", "are", "was", "were", "been", "being", "am", "wird", "werden", "wurde", "wurden", "ist", "est", "sont", "été", "es", "fue", "son"])
-_PARTICIPLE_ENDINGS: Final = ("ed", "en", "wn", "ght", "ld", "pt", "ung", "ne", "té", "do", "da", "de")
+_BE: Final = frozenset(
+    [
+        "be",
+        "is",
+        "are",
+        "was",
+        "were",
+        "been",
+        "being",
+        "am",
+        "wird",
+        "werden",
+        "wurde",
+        "wurden",
+        "ist",
+        "est",
+        "sont",
+        "été",
+        "es",
+        "fue",
+        "son",
+    ]
+)
+_PARTICIPLE_ENDINGS: Final = ("ed", "en", "wn", "ert", "iert", "té", "ée", "ado", "ada", "ido", "ida", "to", "ta")
 _TAG: Final = re.compile(
     r",\s*(?:is|are|was|were|do|does|did|has|have|had|can|could|will|would|should|am)(?:n't)?\s+(?:i|you|he|she|it|we|they|there)\s*\?\s*$",
     re.IGNORECASE,
@@ -360,11 +393,7 @@ _WORD_TIMES: Final = {
     "medianoche": 0,
     "minuit": 0,
 }
-_PASSIVE: Final = re.compile(
-    r"\b(?:is|are|was|were|been|being|be|gets?|got)\s(?:\w+ly\s|not\s|now\s|also\s|still\s)?\w+(?:ed|en|wn|de|ght|ld|nt|pt|ne|ut|od|ung|um|lt|ft|id|un|ead|et)\b(?:[^.,;]*?)\bby\b"
-    r"|\bby\b[^.,;]*?\b(?:is|are|was|were)\s\w+(?:ed|en|wn)\b"
-    r"|\b(?:wird|werden|wurde|wurden|ist|sind)\b.*\bvon\b|\b(?:est|sont|été)\s\w+(?:é|ée|és|ées)\spar\b|\b(?:es|fue|son|fueron)\s\w+[ai]d[oa]s?\spor\b"
-)  # fmt: skip
+_BY: Final = frozenset("by von par por da door przez".split())
 
 
 def features(text: str, occurred_at: datetime) -> Features:
@@ -395,7 +424,7 @@ def features(text: str, occurred_at: datetime) -> Features:
         values=tuple(builder.values),
         negations=tuple(negations),
         marks=tuple(dict.fromkeys(builder.marks)),
-        passive=bool(_PASSIVE.search(normal.lower())),
+        passive=any(word.role == "p" for word in builder.words) and not _BY.isdisjoint(builder.lowers),
     )
 
 

@@ -69,7 +69,7 @@ LIGHT: Final = _words(
     " ensure note currently usually often generally typically simply easily actually basically really both well mean say tell find keep seem become happen want need try"
     " based according due regarding related relating involve specific specifically following possible available necessary such person people indicate refer serve act require"
     " contain exist ability capability obtain perform whereas otherwise furthermore moreover additionally however therefore thus hence afterwards subsequently too let begin start"
-    " state mention describe appear remain present purpose aim case fact part instance example respect manner fashion own show look able"
+    " state mention describe appear remain present purpose aim case fact part instance example respect manner fashion own show look able group piece pair bunch amount quantity body"
 )  # fmt: skip
 """English words that seldom carry the content: rewording brings them in and takes them out. Base forms."""
 
@@ -101,8 +101,7 @@ NEGATORS: Final[dict[str, frozenset[str]]] = {
     "ko": _words("안 못 없다 없습니다 없어요 없는 않다 않습니다 않아요 않는 않고 못합니다 아닙니다 아니다"),
 }
 NEGATIVE_VERBS: Final = _words(
-    "stop stops stopped cease ceases ceased quit quits lack lacks lacked lacking fail fails failed refuse refuses refused decline declines declined deny denies denied"
-    " avoid avoids avoided hardly barely scarcely rarely seldom"
+    "stop stops stopped cease ceases ceased quit quits lack lacks lacked lacking fail fails failed hardly barely scarcely rarely seldom"
 )
 """Words that deny what follows them as a negator does."""
 
@@ -124,7 +123,7 @@ HARD_QUANTIFIERS: Final = _words(
 )
 
 MODALS: Final[dict[str, str]] = {
-    "must": "must", "shall": "must", "should": "should", "ought": "should", "may": "may", "might": "might", "perhaps": "might", "maybe": "might", "possibly": "might",
+    "need": "need", "needs": "need", "must": "must", "shall": "must", "should": "should", "ought": "should", "may": "may", "might": "might", "perhaps": "might", "maybe": "might", "possibly": "might",
     "probably": "probable", "likely": "probable", "plan": "plan", "plans": "plan", "planned": "plan", "planning": "plan", "intend": "plan", "intends": "plan", "hope": "hope", "hopes": "hope",
     "will": "future", "wants": "want", "want": "want", "could": "could", "would": "would", "can": "can", "considering": "might", "thinking": "might",
     "muss": "must", "müssen": "must", "soll": "should", "sollen": "should", "sollte": "should", "darf": "may", "dürfen": "may", "vielleicht": "might", "wird": "future", "plant": "plan",

@@ -72,6 +72,8 @@ def _modals_differ(a: frozenset[str], b: frozenset[str]) -> bool:
             return True
         if x & (_UNSURE | _PLANNED) and not y & (_UNSURE | _PLANNED | {"may", "future", "could"}):
             return True
+        if "need" in x and "may" in y and not y & _OBLIGED and "may" not in x:
+            return True
         if "should" in x and "must" in y and "must" not in x:
             return True
     return False

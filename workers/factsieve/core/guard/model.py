@@ -69,13 +69,15 @@ class Word(msgspec.Struct, frozen=True, array_like=True):
     """One content word: `key` is its normal form (stem), `surface` the text in lower case.
 
     `role`: `n` a name, `w` an ordinary word, `r` a relation (before, from, than), `l` a light word that seldom carries
-    the content, `c` a piece of text written without spaces, `e` a symbol. `group` is equal for words that are members of one list.
+    the content, `p` a participle after a form of `to be`, `c` a piece of text written without spaces. `group` is equal for words that are members of one
+    list; `owner` marks a possessive.
     """
 
     key: str
     surface: str
     role: str
     group: int = 0
+    owner: bool = False
 
 
 class Features(msgspec.Struct, frozen=True):

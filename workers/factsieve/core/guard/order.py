@@ -2,13 +2,40 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from factsieve.core.guard.align import Alignment
-from factsieve.core.guard.model import Features, Finding
+from factsieve.core.guard.model import Features, Finding, Word
 
 _DIRECTED: Final = frozenset(
-    ["before", "after", "above", "below", "under", "over", "from", "to", "into", "than", "since", "until", "against", "behind", "vor", "nach", "bis", "antes", "después", "desde", "hasta", "avant", "après", "до", "после"]
+    [
+        "before",
+        "after",
+        "above",
+        "below",
+        "under",
+        "over",
+        "from",
+        "to",
+        "into",
+        "than",
+        "since",
+        "until",
+        "against",
+        "behind",
+        "vor",
+        "nach",
+        "bis",
+        "antes",
+        "después",
+        "desde",
+        "hasta",
+        "avant",
+        "après",
+        "до",
+        "после",
+    ]
 )
 _RECEIVING: Final = frozenset(["from", "von", "de", "da", "от"])
 _LONG: Final = 8
@@ -23,7 +50,11 @@ def order_finding(candidate: Features, stored: Features, alignment: Alignment) -
     targets = [j for _, j in pairs]
     if targets == sorted(targets):
         return _values_swapped(candidate, stored, alignment)
-    return _subject_changed(candidate, stored, alignment) or _exchanged(candidate, stored, alignment, pairs)
+    return (
+        _subject_changed(candidate, stored, alignment)
+        or _exchanged(candidate, stored, alignment, pairs)
+        or _blocks_exchanged(candidate, stored, alignment, pairs)
+    )
 
 
 def _values_swapped(candidate: Features, stored: Features, alignment: Alignment) -> Finding | None:
@@ -56,6 +87,8 @@ def _subject_changed(candidate: Features, stored: Features, alignment: Alignment
         return None
     if first.group == candidate.words[ours[1]].group or other.group == stored.words[theirs[1]].group:
         return None
+    if first.owner or other.owner:
+        return None
     if any(word.surface in _RECEIVING for word in candidate.words) != any(
         word.surface in _RECEIVING for word in stored.words
     ):
@@ -70,6 +103,8 @@ def _exchanged(
         return None
     words, others = alignment.ours, alignment.theirs
     short = len(words) <= _LONG
+    if not short and alignment.share() < _SAME_WORDS:
+        return None
     for low, (i, j) in enumerate(pairs):
         if words[i].role not in "nw":
             continue
@@ -88,3 +123,37 @@ def _exchanged(
                     if short or (words[i].role == "n" and words[k].role == "n"):
                         return Finding("role_order", words[i].surface, words[k].surface)
     return None
+
+
+def _noun_of(a: Word, b: Word) -> bool:
+    """Return whether one word is the noun of the other: management, managing."""
+    return a.surface != b.surface and a.surface.endswith(_NOUN_ENDINGS) != b.surface.endswith(_NOUN_ENDINGS)
+
+
+_NOUN_ENDINGS: Final = ("ment", "tion", "sion", "ance", "ence", "er", "or", "al")
+_SAME_WORDS: Final = 0.95
+
+
+def _blocks_exchanged(
+    candidate: Features, stored: Features, alignment: Alignment, pairs: list[tuple[int, int]]
+) -> Finding | None:
+    """Find two pieces that changed places around a third while every word stayed: `A ... but not B` against `B ... but not A`."""
+    if alignment.share() < 1 or sorted(_PUNCTUATION.sub(" ", candidate.folded).split()) != sorted(
+        _PUNCTUATION.sub(" ", stored.folded).split()
+    ):
+        return None
+    ranks = {j: rank for rank, j in enumerate(sorted(j for _, j in pairs))}
+    order = [ranks[j] for _, j in pairs]
+    low, high = 0, len(order)
+    while low < high and order[low] == low:
+        low += 1
+    while high > low and order[high - 1] == high - 1:
+        high -= 1
+    runs = [low] + [at for at in range(low + 1, high) if order[at] != order[at - 1] + 1]
+    if len(runs) != 3 or not order[runs[0]] > order[runs[1]] > order[runs[2]]:
+        return None
+    first, last = alignment.ours[pairs[runs[0]][0]], alignment.ours[pairs[runs[2]][0]]
+    return Finding("role_order", first.surface, last.surface) if first.group != last.group else None
+
+
+_PUNCTUATION: Final = re.compile(r"[^\w']+")

@@ -53,9 +53,9 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "hopes to": ("modality", "hope"),
     "has to": ("modality", "must"),
     "have to": ("modality", "must"),
-    "needs to": ("modality", "must"),
-    "need to": ("modality", "must"),
-    "required to": ("modality", "must"),
+    "needs to": ("modality", "need"),
+    "need to": ("modality", "need"),
+    "required to": ("modality", "need"),
     "can't stand": ("dislike", ""),
     "cannot stand": ("dislike", ""),
     "can not stand": ("dislike", ""),
@@ -108,13 +108,13 @@ _DIGITS = rf"""
 |(?P<my>(?<![\w.-])(?P<mym>{_MONTH})\.?,?\s(?:of[ ]|de[ ])?(?P<myy>{_YEAR}))
 |(?P<numdate>(?<![\w./-])(?:(?P<n1>\d{{1,2}})(?P<nsep>[./-])(?P<n2>\d{{1,2}})(?P=nsep)(?P<n3>\d{{4}}|\d{{2}})
     |(?P<y1>\d{{4}})[./](?P<y2>\d{{1,2}})[./](?P<y3>\d{{1,2}}))(?![\w./-]*\d))
-|(?P<time>(?<![0-9.:])(?<![^\W{UNSPACED}])(?P<tpre>午前|午後|上午|下午|晚上|早上|凌晨|오전[ ]|오후[ ])?(?P<th>[01]?\d|2[0-4])(?::(?P<tm>[0-5]\d)(?::(?P<ts>[0-5]\d))?(?:\s?(?P<tap>[ap]\.?m\b\.?))?|\s?(?P<tap2>[ap]\.?m\b\.?)
+|(?P<time>(?<![0-9.:])(?<![^\W{UNSPACED}])(?P<tpre>午前|午後|上午|下午|晚上|早上|凌晨|오전[ ]|오후[ ])?(?P<th>[01]?\d|2[0-4])(?::(?P<tm>[0-5]\d)(?!\d)(?::(?P<ts>[0-5]\d)(?!\d))?(?:\s?(?P<tap>[ap]\.?m\b\.?))?|\s?(?P<tap2>[ap]\.?m\b\.?)
     |\s?(?:h(?P<thm>[0-5]\d)|Uhr(?:\s(?P<tum>[0-5]\d))?|時(?!間)(?:(?P<tjm>\d\d?)分)?|点(?:(?P<tzm>\d\d?)分)?|시(?!간))(?!\w)|\s?o'clock)
     (?:\s?\(?(?P<tz>{ZONE})\)?(?!\w))?)
 |(?P<ip>(?<![\w.])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?::\d{{1,5}}|/\d{{1,2}})?(?![\w.]*\w))
 |(?P<version>(?<![\w.])v?\d+(?:\.\d+){{2,}}(?:[-+]?[a-z]\w*(?:[.-]\w+)*|-\d[\w.]*)?(?!\w)|(?<![\w.])v\d+(?:\.\d+)*(?:-[\w.]*\w)?(?!\w))
 |(?P<ident>(?<!\w)(?=[^\s\d,;()'"]*\d)[^\W\d_{UNSPACED}][^\W{UNSPACED}]*(?:[-_./:\#@]+[^\W{UNSPACED}]+)*)
-|(?P<money>(?:US\$|[$€£¥₹₩₽₺]|(?<!\w)(?:USD|EUR|GBP|CHF|JPY|CAD|AUD))\s?(?=\d))
+|(?P<money>(?:US\$|\$US|[AC]\$|[$€£¥₹₩₽₺]|(?<!\w)(?:USD|EUR|GBP|CHF|JPY|CAD|AUD))\s?(?=\d))
 """
 _REST = rf"""
 |(?P<flag>(?<![\w-])--?[A-Za-z][\w-]*(?:=[^\s,;]+)?)

@@ -108,7 +108,7 @@ def _names() -> dict[str, Unit]:
         ("percent", 1.0, "percent prozent pct"), ("area", 1e4, "hectare"), ("area", 4046.8564224, "acre"), ("pixel", 1.0, "pixel"),
         ("kilocalorie", 1.0, "calorie"), ("energy", 3.6e6, "kilowatt-hour"),
     )  # fmt: skip
-    table = {}
+    table: dict[str, Unit] = {}
     for dimension, factor, words in rows:
         for word in words.split():
             for form in (word, word + "s", word + "n", word + "en", word + "e"):

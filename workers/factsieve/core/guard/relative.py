@@ -143,3 +143,19 @@ def _unspaced(tokens: Sequence[Token], index: int, day: date) -> tuple[str, int]
             except (OverflowError, ValueError):
                 return None
     return None
+
+
+STARTERS: Final = frozenset(
+    (
+        *days.TODAY_WORDS,
+        *days.NEXT_WORDS,
+        *days.WEEKDAYS,
+        *days.PERIODS,
+        *_IN,
+        *_BEFORE_AMOUNT_AGO,
+        "il",
+        *_ARTICLES,
+        *(word for words in NUMBER_WORDS.values() for word in words),
+    )
+)
+"""Words with which a relative expression can begin."""

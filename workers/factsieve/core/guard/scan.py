@@ -51,13 +51,17 @@ def scan(text: str, language: str, limit: int) -> Iterator[Token]:
                     tokens, position = _fallback(text, found, language)
             yield from tokens
         elif kind == "money":
-            money = CURRENCIES.get(found[0].strip().lower(), found[0].strip().lower())
+            money = _money(found[0].strip().lower())
             continue
         elif kind in ("operator", "other"):
             yield Token("symbol", found[0], start, position)
         else:
             yield _identifier(kind, found)
         money = ""
+
+
+def _money(sign: str) -> str:
+    return CURRENCIES.get(sign) or {"$us": "USD", "a$": "AUD", "c$": "CAD"}.get(sign, sign)
 
 
 def _fallback(text: str, found: re.Match[str], language: str) -> tuple[list[Token], int]:

@@ -33,6 +33,16 @@ _IRREGULAR: Final = {
     form: row.split()[0] for row in _IRREGULAR_ROWS.split(";") for form in row.split()[1:] if form != "well"
 }
 
+PARTICIPLES: Final = frozenset(
+    [
+        form
+        for row in _IRREGULAR_ROWS.split(";")
+        for form in row.split()[-1:]
+        if form not in ("does", "goes", "is", "cuts", "splits", "spreads", "lets")
+    ]
+    + "cut put set hit read spread split let shut hurt cast run come become built sent lent spent held told sold made paid said laid led fed bought brought caught taught sought".split()
+)
+"""Irregular past participles of English."""
 _BRITISH: Final = (
     ("isation", "ization"),
     ("ising", "izing"),

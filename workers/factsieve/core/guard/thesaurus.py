@@ -24,6 +24,9 @@ def _pairs() -> dict[str, frozenset[str]]:
 
 _ANTONYMS: Final = _pairs()
 _NEGATIVE_PREFIXES: Final = ("un", "in", "im", "il", "ir", "dis", "non", "de", "a", "mis", "anti")
+_NOT_NEGATED: Final = frozenset(
+    "invaluable inflammable indifferent disease debug deserve decline deliver inform involve install increase income indeed inside unless until under".split()
+)
 _NEGATIVE_SUFFIXES: Final = (("less", "ful"), ("less", ""))
 
 
@@ -133,21 +136,23 @@ def _above(word: str, depth: int) -> frozenset[str]:
 
 
 @lru_cache(maxsize=16384)
-def _beside(word: str) -> frozenset[str]:
-    return frozenset(other for synset in _senses(word) for kind in "sd" for other in _pointers(synset, kind))
+def _beside(word: str, kind: str) -> frozenset[str]:
+    return frozenset(other for synset in _senses(word) for other in _pointers(synset, kind))
 
 
 @lru_cache(maxsize=65536)
 def relation(a: str, b: str) -> str:
     """Return what word `a` of a candidate is to word `b` of a stored fact.
 
-    `same`: a synonym, a derivation or a more general word, which the stored fact covers; `narrower`: one step more specific; else nothing.
+    `same`: a synonym, a derivation or a more general word, which the stored fact covers; `narrower`: a verb of a more specific manner; else nothing.
     """
     if a in _TITLES or b in _TITLES:
         return ""
     ours, theirs = _senses(a), _senses(b)
     if not ours or not theirs:
         return ""
-    if ours & theirs or ours & _above(b, _DEPTH) or ours & _beside(b) or theirs & _beside(a):
+    if ours & theirs or ours & _above(b, _DEPTH) or ours & _beside(b, "s") or theirs & _beside(a, "s"):
         return "same"
-    return "narrower" if theirs & _above(a, 1) else ""
+    if a[:3] == b[:3] and (ours & _beside(b, "d") or theirs & _beside(a, "d")):
+        return "same"
+    return "narrower" if any(synset[0] == "v" for synset in theirs & _above(a, 1)) else ""

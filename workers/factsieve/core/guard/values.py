@@ -72,13 +72,11 @@ def compare_values(
                 break
         else:
             still.append(value)
-    still = [value for value in still if not _repeated(value, theirs)]
-    left = [value for value in left if not _repeated(value, ours)]
     findings = []
     for value in still:
         index = _partner(value, left)
         if index is None:
-            if value.family != "one":
+            if value.family != "one" and not _repeated(value, theirs):
                 novelty.append(Finding(_kind(value), value.excerpt, ""))
             continue
         other = left.pop(index)
@@ -86,7 +84,11 @@ def compare_values(
         if value.family != other.family and kind == "number" and _digits(value.excerpt) == _digits(other.excerpt):
             kind = "unit"
         findings.append(Finding(kind, value.excerpt, other.excerpt))
-    missing.extend(Finding(_kind(value), "", value.excerpt) for value in left if value.family != "one")
+    missing.extend(
+        Finding(_kind(value), "", value.excerpt)
+        for value in left
+        if value.family != "one" and not _repeated(value, ours)
+    )
     return findings, novelty, missing
 
 
@@ -102,6 +104,7 @@ def _repeated(value: Value, others: Sequence[Value]) -> bool:
 def _partner(value: Value, left: Sequence[Value]) -> int | None:
     """Return the index of the value that stands where `value` stands: of its family first, then of its kind."""
     best: tuple[int, int] | None = None
+    distance: int
     for index, other in enumerate(left):
         if other.family == value.family:
             distance = abs(other.position - value.position)
