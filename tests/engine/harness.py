@@ -153,7 +153,14 @@ class World:
         return Ports(**{**values, **replaced})
 
     def record(
-        self, text: str, at_s: float = 0, *, namespace: str = "team", event: str | None = None, replay: str | None = None, **more: Any
+        self,
+        text: str,
+        at_s: float = 0,
+        *,
+        namespace: str = "team",
+        event: str | None = None,
+        replay: str | None = None,
+        **more: Any,
     ) -> Record:
         """Return the next record of the input topic: a statement made `at_s` seconds after the start."""
         at = START + timedelta(seconds=at_s)
@@ -164,7 +171,9 @@ class World:
             headers.append(("replay-id", replay.encode()))
         return self.raw(json.dumps(value).encode(), key=namespace.encode(), headers=tuple(headers))
 
-    def raw(self, value: bytes | None, *, key: bytes | None = b"team", headers: tuple[tuple[str, bytes], ...] = ()) -> Record:
+    def raw(
+        self, value: bytes | None, *, key: bytes | None = b"team", headers: tuple[tuple[str, bytes], ...] = ()
+    ) -> Record:
         """Return the next record with this value."""
         self.offset += 1
         timestamp_ms = int(START.timestamp() * 1000)
@@ -179,7 +188,7 @@ class World:
         await engine.start()
         for record in records:
             await engine.submit(record, lambda r=record: self.done.append((r.topic, r.partition, r.offset)))
-        assert await engine.drain(None, 30.0), f"not done: {engine.in_flight} in flight, failed with {engine.failure!r}"
+        assert await engine.drain(None, 5.0), f"not done: {engine.in_flight} in flight, failed with {engine.failure!r}"
         await engine.stop()
 
     def decisions(self) -> list[dict[str, Any]]:
@@ -207,8 +216,26 @@ class World:
 
 def stripped(decision: dict[str, Any]) -> dict[str, Any]:
     """Return a reported decision without system times and latencies."""
-    kept = {k: v for k, v in decision.items() if k in {
-        "event_id", "decision", "reason", "fact_id", "matched_id", "superseded_ids", "dedup_signal", "band", "review",
-        "revision", "resolved_at", "conflicts_with", "decision_id", "via", "neighbours",
-    }}
+    kept = {
+        k: v
+        for k, v in decision.items()
+        if k
+        in {
+            "event_id",
+            "decision",
+            "reason",
+            "fact_id",
+            "matched_id",
+            "superseded_ids",
+            "dedup_signal",
+            "band",
+            "review",
+            "revision",
+            "resolved_at",
+            "conflicts_with",
+            "decision_id",
+            "via",
+            "neighbours",
+        }
+    }
     return kept

@@ -3,7 +3,7 @@
 import itertools
 from typing import Any
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from factsieve.core.policy import Policy
@@ -27,7 +27,12 @@ def run(world: World, stream: list[dict[str, Any]]) -> dict[str, Any]:
     return {d["event_id"]: stripped(d) for d in world.decisions()}
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=150,
+    deadline=None,
+    phases=(Phase.generate, Phase.explicit),
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(
     stream=st.lists(events, min_size=1, max_size=24),
     wave_events=st.integers(2, 24),

@@ -17,6 +17,7 @@ from factsieve.core.decision import Band, FindingNote, JudgeNote
 from factsieve.core.facts import Candidate, Fact, Kind, Scored, Status
 from factsieve.core.judging import Choice, Question, Verdict
 from factsieve.core.policy import Policy
+from factsieve.core.replace import second_look
 
 ALL_KINDS: Final = frozenset(Kind)
 RETIRE_OR_ADD: Final = frozenset({Kind.SUPERSEDE, Kind.ADD})
@@ -84,7 +85,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return True
         if self.policy.skip_guard == "off" or scored.similarity < self.policy.second_look_floor:
             return False
-        return self.compare(scored.fact).same_subject
+        ours = memo.features_of(self.candidate.text, self.at)
+        theirs = memo.features_of(scored.fact.text, first_stated(scored.fact))
+        return second_look(ours, theirs, scored.similarity)
 
     def same_slot(self, fact: Fact) -> bool:
         """Return whether candidate and fact are about one slot."""
@@ -147,9 +150,7 @@ def hash_window(case: Case) -> Step | None:
 def exact_text(case: Case) -> Step | None:
     """Same text (NFC) and slot as a current fact, no relative time that resolves to another day: `skip`, `exact_duplicate`."""
     for fact in case.exact:
-        if case.at >= fact.valid_from and guard.resolves_same(
-            case.candidate.text, case.at, first_stated(fact)
-        ):
+        if case.at >= fact.valid_from and guard.resolves_same(case.candidate.text, case.at, first_stated(fact)):
             return _ruling(case, Kind.SKIP, "exact_duplicate", matched=fact, band=Band.EXACT, via="text")
     return None
 
@@ -229,9 +230,7 @@ def asked(case: Case) -> Step | None:
     if answer is not None:
         return _judged(case, answer)
     wide = case.relevant[0].similarity >= case.policy.ambiguous_threshold
-    local_only = (
-        case.policy.skip_guard == "local" and case.relevant[0].similarity >= case.policy.skip_threshold
-    )
+    local_only = case.policy.skip_guard == "local" and case.relevant[0].similarity >= case.policy.skip_threshold
     return Ask(_question(case, case.relevant, ALL_KINDS if wide else RETIRE_OR_ADD), case.relevant, local_only)
 
 
@@ -351,9 +350,7 @@ def _note(answer: Answer) -> JudgeNote:
     )
 
 
-def _question(
-    case: Case, facts: tuple[Scored, ...], allowed: frozenset[Kind], *, confirm: bool = False
-) -> Question:
+def _question(case: Case, facts: tuple[Scored, ...], allowed: frozenset[Kind], *, confirm: bool = False) -> Question:
     return Question(
         text=case.candidate.text,
         occurred_at=case.at,
@@ -388,11 +385,7 @@ def _placed(case: Case, head: Fact) -> Ruling | None:
     past = case.past or ()
     chain = timeline.chain_of(head, [scored.fact for scored in past])
     by_id = {scored.fact.point_id: scored for scored in (*case.current, *past)}
-    same = {
-        row.point_id
-        for row in chain
-        if _says_the_same(case, by_id.get(row.point_id, Scored(row, -1.0)))
-    }
+    same = {row.point_id for row in chain if _says_the_same(case, by_id.get(row.point_id, Scored(row, -1.0)))}
     placement = timeline.place(case.at, chain, same)
     match placement:
         case None:
@@ -462,7 +455,9 @@ def _revise(case: Case, verdict: Verdict, targets: tuple[Fact, ...]) -> Ruling:
     sources = [own, *(fact.text for fact in targets)]
     text = verdict.text
     if text is not None:
-        within = len(text) <= min(case.policy.merge_text_limit, sum(len(source) for source in sources) + len(targets) * 16)
+        within = len(text) <= min(
+            case.policy.merge_text_limit, sum(len(source) for source in sources) + len(targets) * 16
+        )
         if not text.strip() or not within or guard.introduces(text, sources):
             text = None
     if text is None and (len(targets) > 1 or (verdict.text is not None and case.compare(head).missing)):

@@ -37,7 +37,9 @@ class OffsetTracker:
     def started(self, offset: int) -> None:
         """Take note of a record that came in. Raises Bug if it does not lie above all that came in before."""
         if self.highest_seen is not None and offset <= self.highest_seen:
-            raise Bug(f"offset {offset} came after {self.highest_seen}: the partition was sought back or its log was cut")
+            raise Bug(
+                f"offset {offset} came after {self.highest_seen}: the partition was sought back or its log was cut"
+            )
         self.highest_seen = offset
         self._order.append(offset)
         self._incomplete.add(offset)

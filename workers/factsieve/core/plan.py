@@ -140,9 +140,7 @@ def plan(case: Case, ruling: Ruling, *, now: datetime, policy: str, embedder: st
         case Kind.UPDATE | Kind.MERGE:
             fact = _revise(draft, candidate, ruling, decided_by)
     max_sim, best_id = signal_of(case, ruling)
-    threshold = (
-        case.policy.dedup_update_threshold if candidate.dedup_threshold is None else candidate.dedup_threshold
-    )
+    threshold = case.policy.dedup_update_threshold if candidate.dedup_threshold is None else candidate.dedup_threshold
     matched_id = ruling.matched.fact_id if ruling.matched is not None else best_id
     decision = Decision(
         decision_id=decision_id,
@@ -153,7 +151,9 @@ def plan(case: Case, ruling: Ruling, *, now: datetime, policy: str, embedder: st
         reason=ruling.reason,
         fact_id=None if ruling.kind is Kind.SKIP else fact.fact_id,
         matched_id=matched_id,
-        dedup_signal=DedupSignal(is_update=best_id is not None and max_sim > threshold, max_sim=max_sim, matched_id=best_id),
+        dedup_signal=DedupSignal(
+            is_update=best_id is not None and max_sim > threshold, max_sim=max_sim, matched_id=best_id
+        ),
         band=ruling.band,
         thresholds=case.policy.thresholds,
         text=candidate.text,
@@ -267,9 +267,7 @@ def _retire(
     for target in targets:
         ends = max(at, target.valid_from)
         merged_into = successor_id if kind == "merge" else None
-        draft.revise(
-            target, status=Status.PAST, valid_to=ends, superseded_by=successor_id, merged_into=merged_into
-        )
+        draft.revise(target, status=Status.PAST, valid_to=ends, superseded_by=successor_id, merged_into=merged_into)
         draft.record(kind, target, successor_id, ends, decided_by, reason)
         replaced.append(_replaced(target, ends))
     return replaced

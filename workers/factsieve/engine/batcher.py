@@ -28,6 +28,7 @@ class Batcher(Generic[K, V]):
         self._call = call
         self._max_items = max_items
         self._slots = concurrency
+        self._working = 0
         self._waiting: deque[tuple[list[K], asyncio.Future[list[V]]]] = deque()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -37,24 +38,32 @@ class Batcher(Generic[K, V]):
             return []
         future: asyncio.Future[list[V]] = asyncio.get_running_loop().create_future()
         self._waiting.append((list(items), future))
-        if len(self._tasks) < self._slots:
+        if self._working < self._slots:
+            self._working += 1
             task = asyncio.create_task(self._work())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         return await future
 
     async def _work(self) -> None:
-        await asyncio.sleep(0)  # whoever is ready joins the first batch
-        while self._waiting:
-            batch: list[tuple[list[K], asyncio.Future[list[V]]]] = []
-            size = 0
-            while self._waiting and (not batch or size + len(self._waiting[0][0]) <= self._max_items):
-                request = self._waiting.popleft()
-                if request[1].cancelled():
-                    continue
+        try:
+            await asyncio.sleep(0)  # whoever is ready joins the first batch
+            while self._waiting:
+                await self._answer(self._next_batch())
+        finally:
+            self._working -= (
+                1  # at once, and not when the task is seen to be done: a call in between would wait for ever
+            )
+
+    def _next_batch(self) -> list[tuple[list[K], asyncio.Future[list[V]]]]:
+        batch: list[tuple[list[K], asyncio.Future[list[V]]]] = []
+        size = 0
+        while self._waiting and (not batch or size + len(self._waiting[0][0]) <= self._max_items):
+            request = self._waiting.popleft()
+            if not request[1].cancelled():
                 batch.append(request)
                 size += len(request[0])
-            await self._answer(batch)
+        return batch
 
     async def _answer(self, batch: list[tuple[list[K], asyncio.Future[list[V]]]]) -> None:
         try:

@@ -181,7 +181,9 @@ class Engine:
     def _finished(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
         if not task.cancelled() and task.exception() is not None and self._failure is None:
-            self._failure = task.exception()  # a bug: the next submit raises it, so that the process stops before it does harm
+            self._failure = (
+                task.exception()
+            )  # a bug: the next submit raises it, so that the process stops before it does harm
             self._changed.set()
 
     async def _work(self, lane: Lane) -> None:

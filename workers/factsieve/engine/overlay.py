@@ -63,9 +63,7 @@ class Overlay:
         merged |= {point_id: fact for point_id, fact in self._points.items() if fact.slot == slot or point_id in merged}
         return [fact for _, fact in sorted(merged.items()) if fact.slot == slot and fact.status in statuses]
 
-    def neighbours(
-        self, hits: Sequence[Near], query: NeighbourQuery, limit: int
-    ) -> tuple[list[Near], bool]:
+    def neighbours(self, hits: Sequence[Near], query: NeighbourQuery, limit: int) -> tuple[list[Near], bool]:
         """Return the nearest facts as they stand now, and whether that is certain.
 
         `hits` is the store's answer to `query`, of which the first `limit` are wanted. It is not certain where so many of them

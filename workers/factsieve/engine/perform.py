@@ -35,7 +35,9 @@ def ledger_fields(record: LedgerRecord) -> dict[str, object]:
 class Performer:
     """Performs recorded decisions and emits what follows from them."""
 
-    def __init__(self, ports: Ports, gathered: Gathered, topics: Topics, settings: WaveSettings, observer: Observer) -> None:
+    def __init__(
+        self, ports: Ports, gathered: Gathered, topics: Topics, settings: WaveSettings, observer: Observer
+    ) -> None:
         self._ports = ports
         self._gathered = gathered
         self._topics = topics

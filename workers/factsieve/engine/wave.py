@@ -43,7 +43,13 @@ class Wave:
     """Decides a lane's candidates in order. `flush` of the caller may come in between; the overlay stays true all along."""
 
     def __init__(
-        self, ports: Ports, gathered: Gathered, desk: JudgeDesk, policies: Policies, settings: WaveSettings, observer: Observer
+        self,
+        ports: Ports,
+        gathered: Gathered,
+        desk: JudgeDesk,
+        policies: Policies,
+        settings: WaveSettings,
+        observer: Observer,
     ) -> None:
         self._ports = ports
         self._gathered = gathered
@@ -256,7 +262,9 @@ class Wave:
 
     async def _with_given_vectors(self, entry: Entry) -> Entry:
         """Return the entry with the vectors of new history rows whose fact's embedding once came along."""
-        rows = [f for f in entry.effects if f.embedded and f.point_id in entry.inserts and f.point_id not in entry.vectors]
+        rows = [
+            f for f in entry.effects if f.embedded and f.point_id in entry.inserts and f.point_id not in entry.vectors
+        ]
         if not rows:
             return entry
         found: dict[str, Vector] = {}

@@ -19,8 +19,10 @@ from factsieve.core.relation.reading import NliScores, Reading, Relation
 
 SURE: Final = 0.8
 """From this sureness on a `replaces` may retire."""
-NLI_SURE: Final = 0.993
-NLI_NO: Final = 0.2
+NLI_VETO: Final = 0.8
+"""A contradiction score from which two texts are not taken for one statement."""
+NLI_CALM: Final = 0.5
+"""A contradiction score below which a model sees none."""
 
 
 def relate(
@@ -42,7 +44,7 @@ def relate(
     if same_slot:
         return _same_slot(comparison)
     reading = _content(candidate_text, stored_text, comparison)
-    return _weigh(reading, candidate_text, stored_text, comparison, nli)
+    return _weigh(reading, nli)
 
 
 def _tone(candidate: str, stored: str, comparison: Comparison) -> Reading | None:
@@ -105,12 +107,14 @@ def _content(candidate: str, stored: str, comparison: Comparison) -> Reading:
 
 
 def _clear(candidate: str, stored: str, comparison: Comparison) -> Reading:
-    """Return the reading where the guard has nothing against a skip."""
-    if not comparison.missing:
-        return Reading(Relation.SAME, 0.85, "says the same in other words")
+    """Return the reading where the guard has nothing against a skip: surest where the very words are the same."""
     ours = [i.key for i in items_of(parse(candidate))]
-    theirs = iter(i.key for i in items_of(parse(stored)))
-    in_order = all(key in theirs for key in ours)
+    theirs = [i.key for i in items_of(parse(stored))]
+    if not comparison.missing:
+        sureness = 0.9 if sorted(ours) == sorted(theirs) else 0.7
+        return Reading(Relation.SAME, sureness, "says the same in other words")
+    rest = iter(theirs)
+    in_order = all(key in rest for key in ours)
     return Reading(Relation.COVERED, 0.85 if in_order else 0.6, "the stored fact says it already, and more")
 
 
@@ -136,14 +140,17 @@ def _unframed(comparison: Comparison) -> Reading:
     return Reading(Relation.BOTH_STAND, 0.4, "not the same, and nothing shows that one puts the other out of force")
 
 
-def _weigh(reading: Reading, candidate: str, stored: str, comparison: Comparison, nli: NliScores | None) -> Reading:
+def _weigh(reading: Reading, nli: NliScores | None) -> Reading:
     """Return the reading with an NLI model's opinion counted in."""
     if nli is None:
         return reading
-    if reading.relation is Relation.REPLACES and nli.stronger < NLI_NO:
+    if reading.relation in (Relation.SAME, Relation.COVERED):
+        if nli.stronger >= NLI_VETO:
+            return Reading(Relation.CONFLICTS, 0.5, "the NLI model sees a contradiction")
+        if reading.relation is Relation.SAME and nli.stronger < NLI_CALM:
+            return Reading(Relation.SAME, max(reading.sureness, 0.8), reading.reason)
+    if reading.relation is Relation.REPLACES and nli.stronger < NLI_CALM:
         return Reading(Relation.CONFLICTS, 0.5, reading.reason + "; the NLI model sees no contradiction")
-    if reading.relation in (Relation.SAME, Relation.COVERED) and nli.stronger >= 0.8:
-        return Reading(Relation.CONFLICTS, 0.5, "the NLI model sees a contradiction")
     return reading
 
 

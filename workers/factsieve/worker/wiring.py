@@ -1,0 +1,322 @@
+"""From settings to running parts: the one place where adapters are chosen and put together."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+
+import structlog
+
+from factsieve import __version__
+from factsieve.adapters.clock import SystemClock
+from factsieve.adapters.kafka_client import KafkaSecurity
+from factsieve.adapters.kafka_outbox import KafkaOutbox, OutboxOptions
+from factsieve.adapters.memory import MemoryFacts, MemoryLedger, MemoryOutbox, MemoryWindow
+from factsieve.adapters.qdrant_facts import QdrantFacts
+from factsieve.adapters.qdrant_ledger import QdrantLedger
+from factsieve.adapters.qdrant_tools import connect
+from factsieve.adapters.redis_window import RedisWindow
+from factsieve.adapters.rules_judge import RulesJudge
+from factsieve.core.errors import BadSettings, Transient
+from factsieve.engine.desk import HoldSettings
+from factsieve.engine.engine import Engine, EngineSettings
+from factsieve.engine.lane import LaneSettings
+from factsieve.engine.ports import HoldsAll, Observer, Ports
+from factsieve.engine.wave import WaveSettings
+from factsieve.ports import Embedder, FactStore, Fence, HashWindow, Judge, Ledger, Outbox
+from factsieve.telemetry import log as telemetry_log
+from factsieve.telemetry.metrics import Metrics, make_metrics
+from factsieve.worker.app import EngineContext, WorkerConfig, make_app
+from factsieve.worker.feeds import FeedLimits
+from factsieve.worker.run import EXIT_UNREACHABLE, RunOptions, run_worker
+from factsieve.worker.settings import Settings
+
+log = structlog.get_logger(__name__)
+
+
+def security_of(settings: Settings) -> KafkaSecurity:
+    """Return how Kafka's listeners want to be spoken to."""
+    kafka = settings.kafka
+    password, key_password = kafka.sasl_password, kafka.ssl_key_password
+    return KafkaSecurity(
+        protocol=kafka.security_protocol,
+        mechanism=kafka.sasl_mechanism,
+        username=kafka.sasl_username,
+        password=password.get_secret_value() if password else None,
+        ca_file=str(kafka.ssl_ca_file) if kafka.ssl_ca_file else None,
+        cert_file=str(kafka.ssl_cert_file) if kafka.ssl_cert_file else None,
+        key_file=str(kafka.ssl_key_file) if kafka.ssl_key_file else None,
+        key_password=key_password.get_secret_value() if key_password else None,
+        verify_hostname=kafka.ssl_verify_hostname,
+    )
+
+
+def bootstrap_servers(settings: Settings) -> tuple[str, ...]:
+    """Return the brokers to begin with."""
+    return tuple(server.strip() for server in settings.kafka.bootstrap.split(",") if server.strip())
+
+
+def build_embedder(settings: Settings) -> Embedder:
+    """Return the configured embedder. Raises BadSettings where its model or a library is missing."""
+    chosen = settings.embedder
+    if chosen.kind == "openai":
+        from factsieve.adapters.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 - needs an extra
+
+        if chosen.model is None:
+            raise BadSettings("embedder.model is not set: name the model that the endpoint serves")
+        return OpenAIEmbedder(
+            chosen.model,
+            base_url=chosen.base_url.get_secret_value() if chosen.base_url else None,
+            api_key=chosen.api_key.get_secret_value() if chosen.api_key else None,
+            dimension=chosen.dimension,
+            batch_size=chosen.batch_size,
+            cache_size=chosen.cache_size,
+            timeout_s=chosen.timeout_s,
+        )
+    from factsieve.adapters.onnx_embedder import OnnxEmbedder  # noqa: PLC0415 - needs an extra
+
+    if chosen.kind == "folder" and chosen.path is None:
+        raise BadSettings("embedder.path is not set: name the folder of the model")
+    return OnnxEmbedder(
+        chosen.path if chosen.kind == "folder" else None,
+        model=chosen.model,
+        threads=chosen.threads or None,
+        batch_size=chosen.batch_size,
+        cache_size=chosen.cache_size,
+    )
+
+
+def build_judges(settings: Settings) -> tuple[Judge, Judge]:
+    """Return the judge, and the local one that answers where no remote one may be asked."""
+    local = RulesJudge()
+    return local, local
+
+
+def build_window(settings: Settings) -> RedisWindow:
+    """Return the hash window."""
+    redis = settings.redis
+    return RedisWindow(
+        redis.url.get_secret_value(),
+        window_s=redis.window_s,
+        timeout_s=redis.timeout_s,
+        max_connections=redis.max_connections,
+    )
+
+
+def engine_settings(settings: Settings, embedder: Embedder) -> EngineSettings:
+    """Return what the engine is told."""
+    engine = settings.engine
+    return EngineSettings(
+        topics=settings.topics,
+        limits=settings.input_limits(embedder.model, embedder.dimension),
+        policies=settings.policies(),
+        wave=WaveSettings(
+            slack=engine.slack,
+            window_s=settings.redis.window_s,
+            window_sources=frozenset(settings.redis.window_sources),
+        ),
+        lane=LaneSettings(
+            wave_events=engine.wave_size, retry_first_s=engine.retry_first_s, retry_most_s=engine.retry_most_s
+        ),
+        hold=HoldSettings(hold_s=settings.judge.hold_s, retry_s=settings.judge.hold_retry_s),
+        max_in_flight=engine.max_in_flight,
+        batch_items=engine.batch_items,
+        command_keys=settings.command_keys(),
+        command_max_age_s=settings.commands.max_age_s,
+    )
+
+
+def build_engine(
+    settings: Settings,
+    *,
+    facts: FactStore,
+    ledger: Ledger,
+    window: HashWindow,
+    embedder: Embedder,
+    outbox: Outbox,
+    fence: Fence,
+    observer: Observer | None = None,
+) -> Engine:
+    """Return an engine over these stores, with the configured judges and the system's clock."""
+    judge, local_judge = build_judges(settings)
+    ports = Ports(facts, ledger, window, embedder, judge, local_judge, outbox, SystemClock(), fence)
+    return Engine(ports, engine_settings(settings, embedder), observer)
+
+
+@dataclass(frozen=True)
+class Offline:
+    """An engine that needs no service: everything in memory, messages collected in `outbox`."""
+
+    engine: Engine
+    outbox: MemoryOutbox
+    facts: MemoryFacts
+
+
+@contextmanager
+def offline_engine(settings: Settings, observer: Observer | None = None) -> Iterator[Offline]:
+    """Make the same engine as a worker's, on memory stores, with the configured embedder and judges. Raises BadSettings."""
+    embedder = build_embedder(settings)
+    outbox, facts = MemoryOutbox(), MemoryFacts(embedder.dimension)
+    engine = build_engine(
+        settings,
+        facts=facts,
+        ledger=MemoryLedger(),
+        window=MemoryWindow(settings.redis.window_s),
+        embedder=embedder,
+        outbox=outbox,
+        fence=HoldsAll(),
+        observer=observer,
+    )
+    try:
+        yield Offline(engine, outbox, facts)
+    finally:
+        close = getattr(embedder, "close", None)
+        if close is not None:
+            close()
+
+
+@dataclass(frozen=True)
+class Stores:
+    """The stores of a process, opened and checked."""
+
+    facts: QdrantFacts
+    ledger: QdrantLedger
+    embedder: Embedder
+
+
+@asynccontextmanager
+async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
+    """Open facts and ledger of the configured embedder; collections that do not exist are made.
+
+    Raises BadSettings where something does not fit, Transient where Qdrant is out of reach.
+    """
+    qdrant = settings.qdrant
+    embedder = build_embedder(settings)
+    client = connect(
+        qdrant.url.get_secret_value(),
+        api_key=qdrant.api_key.get_secret_value() if qdrant.api_key else None,
+        timeout_s=qdrant.timeout_s,
+        max_connections=qdrant.max_connections,
+    )
+    try:
+        facts = QdrantFacts(
+            client,
+            model=embedder.model,
+            dimension=embedder.dimension,
+            fingerprint=embedder.fingerprint,
+            prefix=qdrant.collection_prefix,
+        )
+        ledger = QdrantLedger(client, prefix=qdrant.collection_prefix)
+        await facts.prepare(accept_old_server=qdrant.accept_old_server)
+        await ledger.prepare(accept_old_server=qdrant.accept_old_server)
+        yield Stores(facts, ledger, embedder)
+    finally:
+        await client.close()
+        close = getattr(embedder, "close", None)
+        if close is not None:
+            close()
+
+
+def worker_config(settings: Settings) -> WorkerConfig:
+    """Return what the consumer is told."""
+    kafka, worker = settings.kafka, settings.worker
+    return WorkerConfig(
+        bootstrap_servers=bootstrap_servers(settings),
+        security=security_of(settings),
+        group_id=kafka.group,
+        client_id=kafka.client_id,
+        topic=settings.topics.candidates,
+        isolation_level=kafka.isolation_level,
+        session_timeout_s=kafka.session_timeout_s,
+        heartbeat_interval_s=kafka.heartbeat_interval_s,
+        rebalance_timeout_s=kafka.rebalance_timeout_s,
+        request_timeout_s=kafka.request_timeout_s,
+        commit_interval_s=kafka.commit_interval_s,
+        commit_timeout_s=kafka.commit_timeout_s,
+        max_poll_records=kafka.max_poll_records,
+        max_fetch_bytes=kafka.max_fetch_bytes,
+        feed=FeedLimits(kafka.partition_buffer_records, kafka.partition_buffer_bytes),
+        drain_timeout_s=worker.drain_timeout_s,
+        stop_deadline_s=worker.stop_deadline_s,
+        judge_hold_s=settings.judge.hold_s,
+        watchdog_s=worker.watchdog_timeout_s,
+        health_host=worker.health_host,
+        health_port=worker.health_port,
+    )
+
+
+def outbox_options(settings: Settings) -> OutboxOptions:
+    """Return how messages are produced."""
+    kafka = settings.kafka
+    return OutboxOptions(
+        linger_ms=kafka.linger_ms,
+        compression=kafka.compression,
+        enable_idempotence=kafka.idempotence,
+        partitioner=kafka.partitioner,
+        max_request_bytes=kafka.max_request_bytes,
+        request_timeout_s=kafka.request_timeout_s,
+    )
+
+
+async def _serve(settings: Settings) -> int:
+    metrics = make_metrics()
+    policies = settings.policies()
+    log.info("profile_loaded", policy=policies.default.fingerprint, **settings.shown()["policy"])
+    async with open_stores(settings) as stores:
+        window = build_window(settings)
+        outbox = KafkaOutbox(
+            bootstrap_servers(settings),
+            security=security_of(settings),
+            options=outbox_options(settings),
+            client_id=f"{settings.kafka.client_id}-outbox",
+        )
+        await _check_window(window)
+        engines: list[Engine] = []
+
+        def make_engine(context: EngineContext) -> Engine:
+            engine = build_engine(
+                settings,
+                facts=stores.facts,
+                ledger=stores.ledger,
+                window=window,
+                embedder=stores.embedder,
+                outbox=outbox,
+                fence=context.fence,
+                observer=metrics,
+            )
+            engines.append(engine)
+            return engine
+
+        app = make_app(worker_config(settings), make_engine)
+        _observe(metrics, engines[0], settings, stores.embedder, policies.default.fingerprint)
+        options = RunOptions(
+            registry=metrics.registry,
+            stores={"qdrant": stores.facts.check, "ledger": stores.ledger.check, "redis": window.check},
+            closers=(outbox.stop, window.close),
+            loop_limit_s=settings.worker.loop_limit_s,
+        )
+        return await run_worker(app, options)
+
+
+async def _check_window(window: RedisWindow) -> None:
+    """Refuse a Redis that would lose entries unseen; one that is out of reach just now is done without."""
+    try:
+        await window.check()
+    except Transient as error:
+        log.warning("redis_unreachable", error=str(error))
+
+
+def _observe(metrics: Metrics, engine: Engine, settings: Settings, embedder: Embedder, policy: str) -> None:
+    metrics.built(
+        version=__version__, embedder=embedder.fingerprint, judge=settings.judge.effective_name, policy=policy
+    )
+
+
+def run(settings: Settings) -> int:
+    """Run a worker until it is asked to stop; return the exit code (0, 1 a bug, 2 settings, 3 a service out of reach)."""
+    telemetry_log.configure(format=settings.log.format, level=settings.log.level)
+    try:
+        return asyncio.run(_serve(settings))
+    except Transient as error:
+        log.error("service_unreachable", service=error.service, error=str(error))
+        return EXIT_UNREACHABLE
