@@ -190,16 +190,16 @@ def test_a_cancelled_call_leaves_the_others_alone():
 def test_a_model_that_fails_is_told_to_every_caller_and_then_forgotten():
     """An error in the runtime reaches all calls of the batch; the next call runs again."""
     embedder = OnnxEmbedder(threads=1, cache_size=4)
-    real = embedder._run
+    real = embedder._lanes._run
 
     def fails(texts):
         raise RuntimeError("out of memory")
 
     async def scenario():
-        embedder._run = fails
+        embedder._lanes._run = fails
         results = await asyncio.gather(embedder.embed(["a"]), embedder.embed(["a", "b"]), return_exceptions=True)
         assert all("out of memory" in str(error) for error in results)
-        embedder._run = real
+        embedder._lanes._run = real
         assert len(await embedder.embed(["a", "b"])) == 2
 
     asyncio.run(scenario())
@@ -309,8 +309,8 @@ class Counted:
         self.entered, self.gate = threading.Event(), threading.Event()
         if not hold:
             self.gate.set()
-        self._real = embedder._run
-        embedder._run = self
+        self._real = embedder._lanes._run
+        embedder._lanes._run = self
 
     def __call__(self, texts):
         self.batches.append(list(texts))

@@ -5,13 +5,8 @@ matrix product is computed alone); models quantised on the fly scale by the whol
 loaded: one of the second kind is run one text at a time.
 """
 
-import asyncio
-import contextlib
 import json
-import threading
-from collections import OrderedDict, deque
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -20,6 +15,7 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from factsieve.adapters.model_lanes import ModelLanes
 from factsieve.adapters.onnx_session import (
     available_cores,
     digest,
@@ -36,12 +32,9 @@ from factsieve.ports import Coverage, Vector
 
 log = structlog.get_logger(__name__)
 
-Pooling = Literal["mean", "cls", "none"]
+Pooling = Literal["mean", "cls"]
 
 DEFAULT_MODEL: Final = "all-MiniLM-L6-v2-int8"
-_WINDOW: Final = (
-    128  # texts sorted by length together: enough for even batches, short enough that a late text waits little
-)
 _PROBE: Final = (
     "a",
     "The deadline is 15 October.",
@@ -56,41 +49,6 @@ class _Model(msgspec.Struct, frozen=True):
     tokenizer: Path
     pooling: Pooling
     max_tokens: int
-
-
-class _Job:
-    """One call of `embed`: counts the distinct texts that it still waits for."""
-
-    __slots__ = ("future", "loop", "remaining")
-
-    def __init__(self, remaining: int) -> None:
-        self.remaining = remaining
-        self.loop = asyncio.get_running_loop()
-        self.future: asyncio.Future[None] = self.loop.create_future()
-
-    def settle(self, error: BaseException | None) -> None:
-        """Wake the waiting call from a lane's thread."""
-        with contextlib.suppress(RuntimeError):  # its event loop has been closed meanwhile: nobody waits
-            self.loop.call_soon_threadsafe(self._settle, error)
-
-    def _settle(self, error: BaseException | None) -> None:
-        if self.future.done():
-            return
-        if error is None:
-            self.future.set_result(None)
-        else:
-            self.future.set_exception(error)
-
-
-class _Pending:
-    """A text on its way through the model, and the calls that wait for it."""
-
-    __slots__ = ("jobs", "text", "vector")
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-        self.jobs: list[_Job] = []
-        self.vector: Vector | None = None
 
 
 class OnnxEmbedder:
@@ -137,15 +95,14 @@ class OnnxEmbedder:
             [*weights_of(files.onnx), files.tokenizer], ("embedder", 1, self._pooling, self._max_tokens, "l2")
         )
         self._dimension, self._batch_size = self._probe(batch_size)
-        self._lanes = min(threads or available_cores(), 64)
-        self._executor = ThreadPoolExecutor(self._lanes, thread_name_prefix="factsieve-embed")
-        self._lock = threading.Lock()
-        self._running_lanes = 0
-        self._waiting: deque[_Pending] = deque()
-        self._batches: deque[list[_Pending]] = deque()
-        self._under_way: dict[str, _Pending] = {}
-        self._cache: OrderedDict[str, Vector] = OrderedDict()
-        self._cache_size = cache_size
+        self._lanes: ModelLanes[str, Vector] = ModelLanes(
+            self._run,
+            name=f"embedder {self._name}",
+            lanes=threads or available_cores(),
+            batch_size=self._batch_size,
+            cache_size=cache_size,
+            size_of=len,
+        )
 
     @property
     def model(self) -> str:
@@ -169,32 +126,7 @@ class OnnxEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector per text, in order; equal texts share one (read-only) array."""
-        vectors: dict[str, Vector] = {}
-        wanted: list[_Pending] = []
-        with self._lock:
-            for text in dict.fromkeys(texts):
-                cached = self._cache.get(text)
-                if cached is not None:
-                    self._cache.move_to_end(text)
-                    vectors[text] = cached
-                    continue
-                pending = self._under_way.get(text)
-                if pending is None:
-                    pending = self._under_way[text] = _Pending(text)
-                    self._waiting.append(pending)
-                wanted.append(pending)
-            if wanted:
-                job = _Job(len(wanted))
-                for pending in wanted:
-                    pending.jobs.append(job)
-                self._start_lanes()
-        if wanted:
-            await job.future
-            for pending in wanted:
-                if pending.vector is None:
-                    raise Bug("embedder: a text was reported done without a vector")
-                vectors[pending.text] = pending.vector
-        return [vectors[text] for text in texts]
+        return await self._lanes.results(texts)
 
     def coverage(self, text: str) -> Coverage:
         """Return whether the text is longer than the model's window, and which share of its tokens is unknown to the vocabulary."""
@@ -211,61 +143,7 @@ class OnnxEmbedder:
 
     def close(self) -> None:
         """Finish what is under way and end the threads."""
-        self._executor.shutdown(wait=True)
-
-    def _start_lanes(self) -> None:
-        """Start as many idle lanes as there is work for; the lock is held."""
-        useful = len(self._batches) + len(self._waiting)
-        while self._running_lanes < min(self._lanes, useful):
-            self._executor.submit(self._lane)
-            self._running_lanes += 1
-
-    def _lane(self) -> None:
-        while True:
-            with self._lock:
-                batch = self._next_batch()
-                if batch is None:
-                    self._running_lanes -= 1
-                    return
-            try:
-                vectors = self._run([pending.text for pending in batch])
-            except (
-                Exception
-            ) as error:  # whatever the runtime raises must reach the calls that wait, or they wait for ever
-                log.exception("embedding failed", model=self._name, texts=len(batch))
-                failure = Bug(f"embedder {self._name}: {error}")
-                failure.__cause__ = error
-                self._finish(batch, None, failure)
-            else:
-                self._finish(batch, vectors, None)
-
-    def _next_batch(self) -> list[_Pending] | None:
-        """Return the next batch of texts of similar length; the lock is held."""
-        if not self._batches and self._waiting:
-            window = [self._waiting.popleft() for _ in range(min(_WINDOW, len(self._waiting)))]
-            window.sort(key=lambda pending: len(pending.text))
-            # few texts are spread over the lanes, so that none idles; the longest batch goes first, so that none is left over
-            size = min(self._batch_size, -(-len(window) // self._lanes))
-            starts = range(0, len(window), size)
-            self._batches.extendleft(window[start : start + size] for start in starts)
-        return self._batches.popleft() if self._batches else None
-
-    def _finish(self, batch: list[_Pending], vectors: list[Vector] | None, error: BaseException | None) -> None:
-        settled: list[_Job] = []
-        with self._lock:
-            for index, pending in enumerate(batch):
-                del self._under_way[pending.text]
-                if vectors is not None:
-                    pending.vector = vectors[index]
-                    self._cache[pending.text] = vectors[index]
-                for job in pending.jobs:
-                    job.remaining -= 1
-                    if job.remaining == 0 or error is not None:
-                        settled.append(job)
-            while len(self._cache) > self._cache_size:
-                self._cache.popitem(last=False)
-        for job in settled:
-            job.settle(error)
+        self._lanes.close()
 
     def _run(self, texts: list[str]) -> list[Vector]:
         """Return the vectors of one batch; runs in a lane's thread.
@@ -297,7 +175,7 @@ class OnnxEmbedder:
         except Exception as error:
             raise BadSettings(f"model {self._name!r} does not work as an embedder: {error}") from error
         if batch_size > 1 and not all(map(np.array_equal, together, alone)):
-            log.warning("model's answers depend on the batch, one text is run at a time", model=self._name)
+            log.warning("model_depends_on_batch", model=self._name)
             batch_size = 1
         return int(alone[0].shape[0]), batch_size
 
