@@ -5,6 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from kafka.brokers import apache, broker, tansu
+
+__all__ = ["apache", "broker", "tansu"]  # fixtures
+
 SHARED = Path(os.environ.get("FACTSIEVE_SHARED", Path(__file__).parents[2] / "shared"))
 
 

@@ -24,6 +24,8 @@ from factsieve.ports import Message
 
 log = structlog.get_logger(__name__)
 
+_ABORT_S: Final = 1.0
+
 Compression = Literal["none", "gzip", "lz4", "zstd", "snappy"]
 
 # What says something about a message or a topic. Anything else that is not retriable leaves an aiokafka producer unusable: after
@@ -40,8 +42,8 @@ _ABOUT_THE_MESSAGE: Final = (
 class OutboxOptions(msgspec.Struct, frozen=True, kw_only=True):
     """How messages are produced.
 
-    `enable_idempotence` is off only for brokers that do not know it (the local stack). `request_timeout_s` is also how long a
-    message may wait for its acknowledgement before it counts as not sent. `max_request_bytes` must be above the limit of the
+    `enable_idempotence` is off only for brokers that do not know it (the local stack). `delivery_timeout_s` is
+    how long messages may wait for their acknowledgement before they count as not sent. `max_request_bytes` must be above the limit of the
     input topic, so that any record that came in fits into the dead letter topic with its headers.
     """
 
@@ -52,7 +54,8 @@ class OutboxOptions(msgspec.Struct, frozen=True, kw_only=True):
     max_in_flight: int = 2_000
     max_batch_bytes: int = 256 * 1024
     max_request_bytes: int = 4 * 1024 * 1024
-    request_timeout_s: float = 30.0
+    request_timeout_s: float = 20.0
+    delivery_timeout_s: float = 30.0
     stop_timeout_s: float = 5.0
 
 
@@ -108,32 +111,52 @@ class KafkaOutbox:
 
     async def _send(self, messages: Sequence[Message]) -> None:
         producer = await self._connected()
-        pending: list[Any] = []
-        first_error: BaseException | None = None
+        pending: list[asyncio.Future[Any]] = []
+        error: BaseException | None = None
+        try:
+            async with asyncio.timeout(self._options.delivery_timeout_s):
+                error = await self._hand_over(producer, messages, pending)
+                if pending:
+                    await asyncio.wait(pending)
+        except TimeoutError:
+            # With idempotence the client tries for ever. A message of ours must not go out after we have said that it did not.
+            error = _Undelivered(f"not acknowledged within {self._options.delivery_timeout_s:g} s")
+        acknowledged = 0
+        for future in pending:
+            if not future.done():
+                future.add_done_callback(_retrieve)
+            elif future.cancelled():
+                error = error or _Undelivered("the producer was closed")
+            elif future.exception() is not None:
+                error = error or future.exception()
+            else:
+                acknowledged += 1
+        self.sent_total += acknowledged
+        if error is None:
+            return
+        self.failed_total += len(messages) - acknowledged
+        await self._replace_if_unusable(producer, error)
+        topics = ", ".join(sorted({message.topic for message in messages}))
+        with kafka_errors(f"{len(messages) - acknowledged} of {len(messages)} messages to {topics}"):
+            raise error
+
+    async def _hand_over(
+        self, producer: AIOKafkaProducer, messages: Sequence[Message], pending: list[asyncio.Future[Any]]
+    ) -> BaseException | None:
+        """Give the messages to the client, in order; return the error at which that ended early, if it did."""
         try:
             for message in messages:
-                pending.append(  # noqa: PERF401 - what was sent before an error must be awaited too
-                    await producer.send(
-                        message.topic,
-                        message.value,
-                        key=message.key,
-                        timestamp_ms=message.timestamp_ms,
-                        headers=list(message.headers),
-                    )
+                future = await producer.send(
+                    message.topic,
+                    message.value,
+                    key=message.key,
+                    timestamp_ms=message.timestamp_ms,
+                    headers=list(message.headers),
                 )
+                pending.append(future)
         except (KafkaError, OSError) as error:
-            first_error = error
-        results = await asyncio.gather(*pending, return_exceptions=True)
-        errors = [result for result in results if isinstance(result, BaseException)]
-        self.sent_total += len(results) - len(errors)
-        if first_error is None and errors:
-            first_error = errors[0]
-        if first_error is None:
-            return
-        self.failed_total += len(messages) - (len(results) - len(errors))
-        await self._replace_if_unusable(producer, first_error)
-        with kafka_errors(f"{len(messages)} messages to {', '.join(sorted({m.topic for m in messages}))}"):
-            raise first_error
+            return error
+        return None
 
     async def _connected(self) -> AIOKafkaProducer:
         if self._producer is not None:
@@ -169,8 +192,10 @@ class KafkaOutbox:
         return producer
 
     async def _replace_if_unusable(self, producer: AIOKafkaProducer, error: BaseException) -> None:
-        retriable = bool(getattr(error, "retriable", True))
-        if isinstance(error, _ABOUT_THE_MESSAGE) or (retriable and not _has_ended(producer)):
+        is_usable = (
+            bool(getattr(error, "retriable", True)) and not isinstance(error, _Undelivered) and not _has_ended(producer)
+        )
+        if is_usable or isinstance(error, _ABOUT_THE_MESSAGE):
             return
         async with self._lock:
             if self._producer is not producer:
@@ -178,19 +203,24 @@ class KafkaOutbox:
             self._producer = None
             self.replaced_total += 1
             log.warning("producer_replaced", error=describe(error))
-            await self._close(producer)
+            await self._abort(producer)
 
     async def _close(self, producer: AIOKafkaProducer) -> None:
         try:
             await asyncio.wait_for(producer.stop(), self._options.stop_timeout_s)
-        except TimeoutError:
-            log.warning("producer_stop_timed_out", timeout_s=self._options.stop_timeout_s)
-            await producer._sender.close()
-            await producer.client.close()
-        except (KafkaError, OSError) as error:
+        except (TimeoutError, KafkaError, OSError) as error:
             log.warning("producer_stop_failed", error=describe(error))
-            with contextlib.suppress(KafkaError, OSError):
-                await producer.client.close()
+            await self._abort(producer)
+
+    async def _abort(self, producer: AIOKafkaProducer) -> None:
+        """Close the connections at once: what was not sent yet is not sent any more."""
+        producer._closed = True
+        task = producer._sender.sender_task
+        if task is not None and not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=_ABORT_S)
+        with contextlib.suppress(KafkaError, OSError, TimeoutError):
+            await asyncio.wait_for(producer.client.close(), _ABORT_S)
 
 
 class _Partitioner:
@@ -202,6 +232,16 @@ class _Partitioner:
     def __call__(self, key: bytes | None, all_partitions: list[int], available: list[int]) -> int:
         chosen = None if key is None else partition_for(key, len(all_partitions), self._kind)
         return random.choice(available or all_partitions) if chosen is None else sorted(all_partitions)[chosen]
+
+
+class _Undelivered(TimeoutError):
+    """Some messages were not acknowledged in time."""
+
+
+def _retrieve(future: "asyncio.Future[Any]") -> None:
+    """Look at what became of a future that nobody waits for any more, so that it is not reported as forgotten."""
+    if not future.cancelled():
+        future.exception()
 
 
 def _has_ended(producer: AIOKafkaProducer) -> bool:

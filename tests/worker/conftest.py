@@ -1,1 +1,0 @@
-from kafka.brokers import apache, broker, tansu  # noqa: F401 - fixtures
