@@ -2,8 +2,9 @@
 
     python tests/quality/build_thesaurus.py DICT_FOLDER workers/factsieve/core/guard/data/thesaurus.txt.gz
 
-Kept are single words that occur in WordNet's sense-tagged texts, with their first four senses per part of speech and those that occur there, and
-of the synsets their hypernyms, similar adjectives and derivationally related synsets. Debian ships the files as `wordnet-base`.
+Kept are single words that occur in WordNet's sense-tagged texts and their synonyms, with their first four senses per part of speech and those
+that occur there, and of the synsets their hypernyms, similar adjectives and derivationally related synsets. Debian ships the files as
+`wordnet-base`.
 """
 
 import gzip
@@ -34,6 +35,7 @@ def main(folder: Path, target: Path) -> None:
         lemma, rest = key.split("%")
         counts[lemma, _POS_OF_DIGIT[rest[0]], int(sense)] = int(count)
     common = {lemma for lemma, _, _ in counts}
+    members: dict[str, list[str]] = {}
     pointers: dict[str, dict[str, list[str]]] = {}
     for name, pos in _POS.items():
         for line in (folder / f"data.{name}").read_text("latin1").splitlines():
@@ -49,6 +51,7 @@ def main(folder: Path, target: Path) -> None:
                 if group:
                     kept.setdefault(group, []).append(("a" if part == "s" else part) + offset)
             pointers[pos + fields[0]] = kept
+            members[pos + fields[0]] = [fields[4 + 2 * index].lower().split("(")[0] for index in range(words)]
     senses: dict[str, list[str]] = {}
     for name, pos in _POS.items():
         for line in (folder / f"index.{name}").read_text("latin1").splitlines():
@@ -56,9 +59,9 @@ def main(folder: Path, target: Path) -> None:
                 continue
             fields = line.split()
             lemma = fields[0]
-            if lemma not in common or not lemma.isalpha():
-                continue
             offsets = fields[6 + int(fields[3]) :]
+            if not lemma.isalpha() or not (lemma in common or any(word in common for offset in offsets for word in members[pos + offset])):
+                continue
             chosen = [
                 pos + offset
                 for rank, offset in enumerate(offsets, start=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final
 
 from factsieve.core.guard.align import Alignment
@@ -47,7 +48,7 @@ def compare(candidate: Features, stored: Features) -> Comparison:
         if order:
             findings.append(order)
     findings += compare_marks(candidate, stored)
-    swapped, added, dropped = _words(alignment)
+    swapped, added, dropped = _words(alignment, candidate, stored)
     findings += swapped
     novelty += added
     missing += dropped
@@ -122,7 +123,9 @@ def _content(words: tuple[Word, ...]) -> list[Word]:
     return [word for word in words if word.role in "nwcp"]
 
 
-def _words(alignment: Alignment) -> tuple[list[Finding], list[Finding], list[Finding]]:
+def _words(
+    alignment: Alignment, candidate: Features, stored: Features
+) -> tuple[list[Finding], list[Finding], list[Finding]]:
     """Return words that stand where the other text has another one, words that only the candidate has, words that only the stored fact has.
 
     A text that equals the other but for one word was edited to say something else; a text that differs in many small ways was reworded.
@@ -136,6 +139,7 @@ def _words(alignment: Alignment) -> tuple[list[Finding], list[Finding], list[Fin
     loose_theirs: list[Word] = []
     signs = alignment.reworded + len(alignment.narrowed)
     light: list[Finding] = []
+    shared = len({value.canonical for value in candidate.values} & {value.canonical for value in stored.values})
     cost = 0.0
     unspaced = False
     for gap in alignment.gaps():
@@ -170,13 +174,21 @@ def _words(alignment: Alignment) -> tuple[list[Finding], list[Finding], list[Fin
     if not signs and not swapped and len(light) == 1:
         swapped = light
     names = [f for f in swapped + added if f.kind == "entity"]
-    if signs >= _SIGNS and not unspaced and cost <= _TOLERANCE * len(alignment.pairs):
+    if (
+        not signs
+        and cost
+        and sum(((one := Counter(candidate.small)) - (other := Counter(stored.small)) + (other - one)).values())
+        >= _SMALL
+    ):
+        signs = _SIGNS
+    if signs >= _SIGNS and not unspaced and cost <= _TOLERANCE * (len(alignment.pairs) + shared):
         return [f for f in names if f in swapped], [f for f in names if f in added], dropped
     return swapped, added, dropped
 
 
 _TOLERANCE = 0.34
 _SIGNS = 1
+_SMALL = 3
 _LOOSE = 0.5
 
 

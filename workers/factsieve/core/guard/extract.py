@@ -109,6 +109,7 @@ class _Builder:
         self.group = 0
         self.glue: list[str] = []
         self.after_be = 0
+        self.small: list[str] = []
 
     def walk(self) -> None:
         index = 0
@@ -300,15 +301,34 @@ class _Builder:
             lower in CONDITIONALS and (self.language != "en" or lower not in ("provided", "falls")) and lower != "si"
         ) or (lower == "si" and self.language in ("es", "fr")):
             self.marks.append(("hedge", "if", lower))
+        if (
+            lower == "used"
+            and self.lowers[index + 1 : index + 2] == ["to"]
+            and not self.after_be
+            and self.language == "en"
+        ):
+            self.marks.append(("tense", "past", "used to"))
+            return
         if lower in _WAS:
             self.marks.append(("tense", "past", lower))
         elif lower in _IS:
             self.marks.append(("tense", "present", lower))
+        bound = _BOUNDS.get(lower)
+        if bound and self._number_follows(index + 1):
+            self.marks.append(("quantifier", bound, lower))
+            return
         if lower in self.function and lower not in RELATIONS:
             if lower in _CONNECTIVES:
                 self.glue.append("and")
+            self.small.append(lower)
             return
         self._content(lower, token)
+
+    def _number_follows(self, index: int) -> bool:
+        if index >= len(self.tokens):
+            return False
+        following = self.tokens[index]
+        return following.family.startswith(("number", "currency")) or self.lowers[index] in self.numbers
 
     def _content(self, lower: str, token: Token) -> None:
         key = stem(lower, self.language)
@@ -355,6 +375,14 @@ class _Builder:
 
 
 _LIGHT_STEMS: Final = frozenset(stem(word, "en") for word in LIGHT)
+_BOUNDS: Final = {
+    "over": "more_than",
+    "above": "more_than",
+    "under": "less_than",
+    "below": "less_than",
+    "über": "more_than",
+    "unter": "less_than",
+}
 _BE: Final = frozenset(
     [
         "be",
@@ -424,6 +452,7 @@ def features(text: str, occurred_at: datetime) -> Features:
         values=tuple(builder.values),
         negations=tuple(negations),
         marks=tuple(dict.fromkeys(builder.marks)),
+        small=tuple(sorted(builder.small)),
         passive=any(word.role == "p" for word in builder.words) and not _BY.isdisjoint(builder.lowers),
     )
 

@@ -124,8 +124,8 @@ HARD_QUANTIFIERS: Final = _words(
 
 MODALS: Final[dict[str, str]] = {
     "need": "need", "needs": "need", "must": "must", "shall": "must", "should": "should", "ought": "should", "may": "may", "might": "might", "perhaps": "might", "maybe": "might", "possibly": "might",
-    "probably": "probable", "likely": "probable", "plan": "plan", "plans": "plan", "planned": "plan", "planning": "plan", "intend": "plan", "intends": "plan", "hope": "hope", "hopes": "hope",
-    "will": "future", "wants": "want", "want": "want", "could": "could", "would": "would", "can": "can", "considering": "might", "thinking": "might",
+    "probably": "probable", "likely": "probable", "plan": "plan", "plans": "plan", "planned": "plan", "planning": "plan", "intend": "plan", "intends": "plan", 
+    "will": "future", "could": "could", "would": "would", "can": "can", "considering": "might", "thinking": "might",
     "muss": "must", "müssen": "must", "soll": "should", "sollen": "should", "sollte": "should", "darf": "may", "dürfen": "may", "vielleicht": "might", "wird": "future", "plant": "plan",
     "debe": "must", "deben": "must", "puede": "can", "quizás": "might", "quizá": "might", "doit": "must", "doivent": "must", "peut": "can", "peut-être": "might",
     "deve": "must", "devono": "must", "può": "can", "forse": "might", "должен": "must", "должна": "must", "должны": "must", "может": "may", "возможно": "might",

@@ -68,7 +68,7 @@ def _quantifiers_differ(a: frozenset[str], b: frozenset[str]) -> bool:
 
 def _modals_differ(a: frozenset[str], b: frozenset[str]) -> bool:
     for x, y in ((a, b), (b, a)):
-        if x & _OBLIGED and y & _FREE and not y & _OBLIGED and not x & _FREE:
+        if x & _OBLIGED and y & _FREE and not y & (_OBLIGED | {"need"}) and not x & _FREE:
             return True
         if x & (_UNSURE | _PLANNED) and not y & (_UNSURE | _PLANNED | {"may", "future", "could"}):
             return True

@@ -81,7 +81,11 @@ class Word(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Features(msgspec.Struct, frozen=True):
-    """Everything that `compare` needs to know about one text. Made by `features`, stored with the fact."""
+    """Everything that `compare` needs to know about one text. Made by `features`, stored with the fact.
+
+    `folded` is the text in one case and spacing; `negations` holds each negator with the content word it bears on; `marks` are (kind, value,
+    excerpt) of modality, quantity, tense, question and condition; `small` are the function words, of which only the number of differences counts.
+    """
 
     features_version: int
     language: str
@@ -91,6 +95,7 @@ class Features(msgspec.Struct, frozen=True):
     values: tuple[Value, ...]
     negations: tuple[tuple[str, str], ...]
     marks: tuple[tuple[str, str, str], ...]
+    small: tuple[str, ...] = ()
     passive: bool = False
 
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from factsieve.core.guard.align import Alignment
 from factsieve.core.guard.model import Features, Finding, Word
+from factsieve.core.guard.thesaurus import known
 
 _DIRECTED: Final = frozenset(
     [
@@ -49,9 +50,9 @@ def order_finding(candidate: Features, stored: Features, alignment: Alignment) -
     pairs = sorted(pair for pair in alignment.pairs)
     targets = [j for _, j in pairs]
     if targets == sorted(targets):
-        return _values_swapped(candidate, stored, alignment)
+        return _subject_changed(candidate, stored) or _values_swapped(candidate, stored, alignment)
     return (
-        _subject_changed(candidate, stored, alignment)
+        _subject_changed(candidate, stored)
         or _exchanged(candidate, stored, alignment, pairs)
         or _blocks_exchanged(candidate, stored, alignment, pairs)
     )
@@ -73,21 +74,20 @@ def _values_swapped(candidate: Features, stored: Features, alignment: Alignment)
     return None
 
 
-def _subject_changed(candidate: Features, stored: Features, alignment: Alignment) -> Finding | None:
-    """Find two people of whom the other one acts: the first name of each text is a later name of the other."""
-    if candidate.passive != stored.passive:
+def _subject_changed(candidate: Features, stored: Features) -> Finding | None:
+    """Find another doer: the text begins with a name that stands later in the other text, which begins with a name of its own."""
+    if candidate.passive != stored.passive or not candidate.words or not stored.words:
         return None
-    ours = [i for i, word in enumerate(candidate.words) if word.role == "n" or i == 0]
-    theirs = [j for j, word in enumerate(stored.words) if word.role == "n" or j == 0]
-    names = {stored.words[j].key for j in theirs}
-    if len(ours) < 2 or len(theirs) < 2:
+    first, other = candidate.words[0], stored.words[0]
+    if first.key == other.key or first.owner or other.owner:
         return None
-    first, other = candidate.words[ours[0]], stored.words[theirs[0]]
-    if first.key == other.key or first.key not in names or other.key not in {candidate.words[i].key for i in ours}:
+    ours = {word.key: word.group for word in candidate.words[1:] if word.role == "n"}
+    theirs = {word.key: word.group for word in stored.words[1:] if word.role == "n"}
+    if first.key not in theirs or (known(first.surface) and known(other.surface)):
         return None
-    if first.group == candidate.words[ours[1]].group or other.group == stored.words[theirs[1]].group:
+    if other.key not in ours and (candidate.language != "en" or other.role in "rlc" or known(other.surface)):
         return None
-    if first.owner or other.owner:
+    if ours.get(other.key) == first.group or theirs[first.key] == other.group:  # members of one list
         return None
     if any(word.surface in _RECEIVING for word in candidate.words) != any(
         word.surface in _RECEIVING for word in stored.words

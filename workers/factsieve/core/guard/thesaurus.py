@@ -67,8 +67,8 @@ def same_family(a: str, b: str) -> bool:
 
 
 _DATA: Final = "data/thesaurus.txt.gz"
-_DEPTH: Final = 4
-"""How many steps up a more general word may lie: dog, canine, carnivore, mammal, animal."""
+_DEPTH: Final = 9
+"""How many steps up a more general word may lie: from dog by canine, carnivore, mammal and others to animal."""
 _TITLES: Final = frozenset(["mr", "mrs", "ms", "miss", "dr", "sir", "madam", "prof"])
 _ENDINGS: Final = (
     ("ies", "y"), ("ches", "ch"), ("shes", "sh"), ("sses", "ss"), ("xes", "x"), ("s", ""), ("ied", "y"), ("ed", "e"), ("ed", ""), ("ing", "e"), ("ing", ""),
@@ -116,6 +116,11 @@ def _senses(word: str) -> frozenset[str]:
     for form in forms:
         found.update(words.get(form, "").split())
     return frozenset(found)
+
+
+def known(word: str) -> bool:
+    """Return whether the thesaurus has the word: if not, it may be a name."""
+    return bool(_senses(word))
 
 
 def _pointers(synset: str, kind: str) -> list[str]:
