@@ -67,6 +67,9 @@ _ENDINGS: Final[tuple[tuple[frozenset[str], frozenset[str]], ...]] = (
 )
 
 
+STILL_SAYS: Final = "says it too, and what it was before"
+
+
 class Change(msgspec.Struct, frozen=True):
     """That a candidate retires a stored statement by its own words; `whole` if it speaks to all that the stored one says."""
 
@@ -126,6 +129,8 @@ def explicit_change(candidate: str, stored: str) -> Change | None:
     head = {t.low for t in clause.head}
     if not theirs or any(t.low in head for t in missing):
         return None
+    if _kept(candidate, [t for t in theirs if t in clause.tail]):
+        return Change(False, STILL_SAYS)
     group = clause.tokens[len(clause.head) : len(clause.tokens) - len(clause.tail)]
     rest = [t for t in missing if t not in group and t.key != clause.verb]
     if not rest and (signs & {"end", "move"} or (not missing and signs & {"instead", "not"})):
@@ -137,6 +142,37 @@ def explicit_change(candidate: str, stored: str) -> Change | None:
     if signs & {"move", "end", "instead"} and len(rest) <= 2 and len(theirs) >= 2 * len(missing):
         return Change(False, "says that something of it changed")
     return None
+
+
+_TURNS: Final = (
+    re.compile(r"\b(?:no longer|not|never)\b(?P<old>.*?)\bbut\b(?P<new>.*)", re.IGNORECASE | re.DOTALL),
+    re.compile(r"\bfrom\b(?P<old>.*?)\bto\b(?P<new>.*)", re.IGNORECASE | re.DOTALL),
+    re.compile(r"\binstead of\b(?P<old>[^,;]*)(?P<new>.*)", re.IGNORECASE | re.DOTALL),
+    re.compile(
+        r"\b(?:dropped|replaced|gave up|given up|swapped|exchanged|abandoned)\b(?P<old>.*?)\b(?:in favou?r of|with|by|for|and)\b(?P<new>.*)",
+        re.IGNORECASE | re.DOTALL,
+    ),
+    re.compile(r"(?P<new>.*?)(?:,|\s-)\s*(?:and\s+)?not\s+(?P<old>.*)", re.IGNORECASE | re.DOTALL),
+    re.compile(r"(?P<new>.*)\binstead of\b(?P<old>.*)", re.IGNORECASE | re.DOTALL),
+)
+
+
+def _kept(candidate: str, value: list[Token]) -> bool:
+    """Return whether what a stored statement says is the new side of a change, and so still holds."""
+    for pattern in _TURNS:
+        match = pattern.search(normalise(candidate))
+        if match is None:
+            continue
+        old = [t.low for t in tokenise(match["old"])]
+        new = [t.low for t in tokenise(match["new"])]
+        only_new = [t for t in value if _in(t, new) and not _in(t, old)]
+        only_old = [t for t in value if _in(t, old) and not _in(t, new)]
+        return bool(only_new) and not only_old
+    return False
+
+
+def _in(token: Token, others: list[str]) -> bool:
+    return any(_alike(o, token.low) for o in others)
 
 
 def _signs(plain: str) -> set[str]:
@@ -187,7 +223,7 @@ def ends_state(told: Clause, clause: Clause) -> bool:
         return False
     if told.tense == "present" and not told.passive:
         return False
-    if clause.tense not in ("present",) or not same_head(told, clause):
+    if not (clause.tense == "present" or (clause.tense == "perfect" and clause.passive)) or not same_head(told, clause):
         return False
     state = (
         {t.low for t in clause.tail[:6]} | {t.key for t in clause.tail[:6]} | ({clause.verb} if clause.verb else set())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from difflib import SequenceMatcher
 from typing import Final
 
@@ -12,7 +13,7 @@ from factsieve.core.relation import words as w
 from factsieve.core.relation.reading import Reading, Relation
 
 _SPACED: Final = re.compile(r"\w+(?:[.,:]\d+)*%?|[%€$£°+]+")
-_UNSPACED: Final = re.compile("[\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
+_UNSPACED: Final = re.compile("[\uac00-\ud7af\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff]")
 _CJK_NUMBER: Final = re.compile("[0-9〇一二三四五六七八九十百千万億两]+")
 _COUNTERS: Final = frozenset("本名個个人件円元台枚冊册回杯匹头頭位席点分%％度度钟米本张張辆辆棟间間")
 _DENIALS: Final = (
@@ -132,6 +133,10 @@ def _unspaced(new: str, old: str) -> Reading:
 def _affirmed(text: str) -> str:
     """Return a Japanese, Korean or Chinese statement with its plain denial taken out."""
     bare = text.rstrip("。．.!！ ")
+    if bare.endswith("지 않습니다"):  # Korean: stem + -ji anseumnida denies stem + -mnida or -seumnida
+        stem = bare.removesuffix("지 않습니다")
+        joined = unicodedata.normalize("NFC", unicodedata.normalize("NFD", stem) + "\u11b8니다")
+        return joined if len(joined) == len(stem) + 2 else stem + "습니다"
     for negative, positive in _DENIALS:
         if bare.endswith(negative):
             return bare.removesuffix(negative) + positive

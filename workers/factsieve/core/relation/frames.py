@@ -23,6 +23,7 @@ from factsieve.core.relation.polarity import liking, opposite, prefixed
 from factsieve.core.relation.reading import Reading, Relation
 
 _PREFERENCE_TURNED: Final = "the preference is the other way round"
+UNKNOWN_VALUE: Final = "another value; it is not known whether both can hold"
 _RELATION_TURNED: Final = "the same relation the other way round"
 ORDER_REASONS: Final = frozenset((_PREFERENCE_TURNED, _RELATION_TURNED))
 _GROUPS: Final = w.words(
@@ -32,9 +33,7 @@ _PLACE_PREPOSITIONS: Final = w.words(
     "in at on under underneath beneath behind beside near inside over above below between within outside off next to from by against along"
 )
 _TIME_ADJECTIVES: Final = w.words("due open closed valid available scheduled planned set until booked reserved back")
-_ONE_OBJECT: Final = w.words(
-    "cost weigh measure total equal average employ seat prefer favour favor call name title rank rate number favour run"
-)
+_ONE_OBJECT: Final = w.words("cost weigh measure total equal average employ seat prefer favour favor rank number run")
 _ROUGH: Final = w.words("about around roughly nearly almost approximately circa some under over approx")
 _GENERIC: Final = w.words("cost take last weigh require need measure hold seat contain")
 _UNIQUE: Final = w.SUPERLATIVES | w.words("where when who owner leader head captain president")
@@ -278,7 +277,9 @@ def _other_head(told: Clause, known: Clause, parts: tuple[Segment, ...], heads: 
     """Return a reading where the words before the verb differ: mostly another subject, unless the rest names the only one."""
     tails = [p for p in parts if p not in heads and not all(i.after_break for i in p.items)]
     both = _reading(Relation.BOTH_STAND, 0.85, "of another subject, time or occasion")
-    if any(any(i.region != "h" for i in p.items) for p in heads) or known.head[0].low in ("among", "one"):
+    if any(any(i.region != "h" for i in p.items) for p in heads) or (
+        known.head and known.head[0].low in ("among", "one")
+    ):
         return both
     if not (is_state(told) and is_state(known)):
         return both
@@ -415,7 +416,7 @@ def _other_tail(told: Clause, known: Clause, parts: tuple[Segment, ...]) -> Read
         if any(p.stored for p in loose):
             return _reading(Relation.CONFLICTS, 0.6, "another value, and it does not speak to all of what is stored")
         return _reading(Relation.REPLACES, 0.9, "another value of what has one at a time")
-    return _reading(Relation.CONFLICTS, 0.55, "another value; it is not known whether both can hold")
+    return _reading(Relation.CONFLICTS, 0.55, UNKNOWN_VALUE)
 
 
 def _same_numbers(told: Clause, known: Clause) -> bool:
@@ -475,6 +476,8 @@ def _value(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, ...
         return _copular(told, known, part)
     amount = is_amount(part.stored) and is_amount(part.candidate)
     timed = is_time(part.stored) and is_time(part.candidate)
+    if _other_unit(part):
+        return "one"
     if verb == "have" or verb == "be":
         return "one" if amount and chunk == 0 else _had(told, part)
     if verb in w.PREFERENCE_VERBS and chunk == 0:
@@ -488,7 +491,7 @@ def _value(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, ...
     if is_scope(part.items):
         return "both"
     if told.passive and first.preposition == "by":
-        return "one" if verb in w.AGENT_VERBS | w.ONE_VERBS - w.MANY_VERBS and chunk == 1 else "unknown"
+        return "one" if verb in w.AGENT_VERBS | w.PASSIVE_ONE and chunk == 1 else "unknown"
     if (
         verb in w.PLACE_VERBS
         and verb not in w.MANY_VERBS
@@ -502,7 +505,7 @@ def _value(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, ...
                 else "unknown"
             )
         return "one"
-    if told.passive and verb in w.ONE_VERBS and chunk <= 1:
+    if told.passive and verb in w.PASSIVE_ONE and chunk <= 1:
         return (
             "one"
             if first.preposition not in ("for", "with", "of", "about") or verb in ("schedule", "plan", "set")
@@ -510,11 +513,25 @@ def _value(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, ...
         )
     if verb in _ONE_OBJECT and chunk == 0:
         return "one" if verb != "run" or any(i.token.number for i in part.items) else "unknown"
+    if verb in ("show", "display", "read") and chunk == 0 and _shows_one(known.head):
+        return "one"
     if verb in ("lead", "head") or verb in w.MANY_VERBS:
         return "both"
     if _value_naming(part) and verb in w.ONE_VERBS:
         return "one"
     return "unknown"
+
+
+def _other_unit(part: Segment) -> bool:
+    """Return whether only the unit of time behind the same number differs: "45 seconds" / "45 minutes"."""
+    units = w.words("second minute hour day week month year")
+    return all(i.key in units and i.before[:1].isdigit() for i in part.items) and len(part.items) == 2
+
+
+def _shows_one(head: tuple[Token, ...]) -> bool:
+    """Return whether a subject is a surface that shows one thing at a time."""
+    last = _subject_noun(head)
+    return last is not None and last.key in w.SHOWING_NOUNS and head[0].low in ("the", "our", "my", "this")
 
 
 def _thing(head: tuple[Token, ...]) -> bool:
@@ -575,6 +592,8 @@ def _copular(told: Clause, known: Clause, part: Segment) -> str:
     amount = is_amount(part.stored) and is_amount(part.candidate)
     timed = is_time(part.stored) and is_time(part.candidate)
     attribute = _attribute(known)
+    if attribute == "both" and not amount:
+        return "both"
     if there:
         return "one" if amount and first.chunk == 0 else "unknown"
     if first.chunk == 0:
@@ -587,7 +606,9 @@ def _copular(told: Clause, known: Clause, part: Segment) -> str:
             return "one"
         if {i.token.low for i in part.items} <= w.STATUS_WORDS:
             return "one"
-        return "one" if attribute == "one" else "unknown"
+        if attribute == "one":
+            return "one"
+        return "one" if _identifies(known, part) else "unknown"
     if first.chunk >= 1 and _complement_words(known):
         if lead and lead[0] in _TIME_ADJECTIVES and (timed or amount or first.preposition in ("until", "till")):
             return "one" if any(i.token.number for i in part.items) or lead[0] == "due" else "unknown"
@@ -603,6 +624,28 @@ def _copular(told: Clause, known: Clause, part: Segment) -> str:
     if timed or amount:
         return "one" if any(i.token.number for i in part.items) else "both"
     return "unknown" if not is_scope(part.items) else "both"
+
+
+def _identifies(known: Clause, part: Segment) -> bool:
+    """Return whether a form of be names what a definite subject is: "My usual order is lentil soup".
+
+    A definite singular speaks of the only one of its kind. A lone lower-case word may be an adjective, which says nothing about
+    another one, and kinds of which one has several stay out.
+    """
+    head = known.head
+    if not head:
+        return False
+    definite = head[0].low in ("the", "my", "our", "your", "his", "her", "their", "its") or any(
+        t.low == "'s" for t in head
+    )
+    last = _subject_noun(head)
+    if not definite or last is None or last.name or last.key in w.MANY_NOUNS or last.key != last.low:
+        return False
+    articles = [t.low for t in known.tail[:1]]
+    if articles and articles[0] in ("a", "an"):
+        return False
+    sides = (part.stored, part.candidate)
+    return all(len(side) > 1 or side[0].token.name for side in sides)
 
 
 def _complement_words(clause: Clause) -> bool:
@@ -622,19 +665,24 @@ def _starts_complement(clause: Clause, item: Item) -> bool:
     )
 
 
-def _attribute(clause: Clause) -> str:
-    """Return whether the subject of a form of be is an attribute with one value: "the port of X", "my locker number"."""
+def _subject_noun(tokens: tuple[Token, ...]) -> Token | None:
+    """Return the head noun of a subject: the last word before its first preposition, behind any possessor."""
     head = None
-    for index, token in enumerate(clause.head):
-        if index == 0 and token.low in w.LEADING:
-            return "unknown"
+    for token in tokens:
         if token.low in w.PREPOSITIONS and head is not None:
             break
         if token.low == "'s":
             head = None
-            continue
-        if token.low not in w.DETERMINERS and token.low not in w.LIGHT:
+        elif token.low not in w.DETERMINERS and token.low not in w.LIGHT:
             head = token
+    return head
+
+
+def _attribute(clause: Clause) -> str:
+    """Return whether the subject of a form of be is an attribute with one value: "the port of X", "my locker number"."""
+    if clause.head and clause.head[0].low in w.LEADING:
+        return "unknown"
+    head = _subject_noun(clause.head)
     if head is None:
         return "unknown"
     lows = [t.low for t in clause.head]

@@ -16,7 +16,7 @@ from factsieve.core.relation import words as w
 from factsieve.core.relation.tokens import FORMS_OF_BE, Token, key_of, tokenise, verb_base
 
 _OPENING: Final = re.compile(
-    r"^\s*(?:(?:no|yes|oh|well|ok|okay|so|and|but|also|actually|in fact|then)[,:]?\s+(?=\S+\s)|"
+    r"^\s*(?:(?:no|yes|oh|well|ok|okay),\s+|(?:so|and|but|also|actually|in fact|then),?\s+(?=\S+\s)|"
     r"(?:these days|nowadays|now|currently|today|at present|at the moment|from now on|as of (?:now|today)|presently)[,:]?\s+)+",
     re.IGNORECASE,
 )
@@ -58,6 +58,8 @@ def parse(text: str) -> Clause:
     at = _verb_at(tokens)
     if at is None:
         at = _unlisted_verb(tokens)
+    if at is None:
+        at = _bare_verb(tokens)
     if at is None:
         denied = any(t.low in w.NEGATORS for t in tokens)
         return Clause(tokens, (), tokens, None, "none", denied, False, False, "", ())
@@ -155,6 +157,14 @@ def _object_follows(tokens: tuple[Token, ...], index: int) -> bool:
     return after.low in w.DETERMINERS or after.number
 
 
+def _bare_verb(tokens: tuple[Token, ...]) -> int | None:
+    """Return 0 where a statement starts with its verb: a rule ("Keep crates at 5 degrees") or an event ("Closed ticket 5")."""
+    if len(tokens) < 3 or tokens[0].comma:
+        return None
+    base = verb_base(tokens[0].low)
+    return 0 if base is not None and base[1] in ("base", "past", "past_or_base") else None
+
+
 def _unlisted_verb(tokens: tuple[Token, ...]) -> int | None:
     """Return where a verb stands that no list has: a word in -s with its object's determiner right behind it."""
     for index in range(1, len(tokens) - 1):
@@ -212,6 +222,12 @@ class _Group:
             return True
         return False
 
+    def obliged(self, low: str) -> None:
+        """Take in "has to", "needs to": an obligation, whose verb follows."""
+        self.main, self.modal = None, low
+        if low != "had":
+            self.tense = "modal"
+
     def _aux(self, name: str, past: bool) -> None:
         self.main = name
         self.seen.append(name)
@@ -253,6 +269,12 @@ def _group(tokens: tuple[Token, ...], at: int) -> Clause:
         if low in _ADVERBS or low == "longer" or (low.endswith("ly") and len(low) > 4 and verb_base(low) is None):
             group.adverbs.append(low)
             end = index + 1
+            continue
+        if low == "to" and index > at and tokens[index - 1].low in ("have", "has", "had", "need", "needs", "ought"):
+            group.obliged(tokens[index - 1].low)
+            end = index + 1
+            continue
+        if low in ("need", "needs") and tokens[index + 1 : index + 2] and tokens[index + 1].low == "to":
             continue
         if group.auxiliary(low):
             end = index + 1

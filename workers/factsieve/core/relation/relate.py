@@ -10,15 +10,16 @@ from factsieve.core.guard.language import detect
 from factsieve.core.guard.textnorm import fold, normalise
 from factsieve.core.relation import mood
 from factsieve.core.relation.align import items_of
-from factsieve.core.relation.changes import ends_state, explicit_change, strip_correction
+from factsieve.core.relation.changes import STILL_SAYS, ends_state, explicit_change, strip_correction
 from factsieve.core.relation.foreign import relate_foreign
-from factsieve.core.relation.frames import ORDER_REASONS, relate_frames
+from factsieve.core.relation.frames import ORDER_REASONS, UNKNOWN_VALUE, relate_frames
 from factsieve.core.relation.labelled import relate_labelled
 from factsieve.core.relation.parse import parse
 from factsieve.core.relation.reading import NliScores, Reading, Relation
 
 SURE: Final = 0.8
 """From this sureness on a `replaces` may retire."""
+_MEASURES: Final = frozenset(("unit", "currency", "time"))
 NLI_VETO: Final = 0.8
 """A contradiction score from which two texts are not taken for one statement."""
 NLI_CALM: Final = 0.5
@@ -93,6 +94,8 @@ def _content(candidate: str, stored: str, comparison: Comparison) -> Reading:
     if not english:
         return relate_foreign(text, stored, comparison)
     change = explicit_change(text, stored)
+    if change is not None and change.reason == STILL_SAYS:
+        return Reading(Relation.REFINES, 0.7, change.reason)
     if change is not None:
         return (
             Reading(Relation.REPLACES, 0.9, change.reason)
@@ -125,6 +128,9 @@ def _checked(framed: Reading, corrected: bool, comparison: Comparison) -> Readin
         return Reading(Relation.CONFLICTS, 0.4, "says nearly the same, but not quite")
     if framed.relation is Relation.REPLACES and not kinds:
         return Reading(Relation.BOTH_STAND, 0.4, "nothing in it excludes what is stored")
+    if framed.relation is Relation.CONFLICTS and framed.reason == UNKNOWN_VALUE and kinds and kinds <= _MEASURES:
+        if not comparison.novelty and not comparison.missing:
+            return Reading(Relation.REPLACES, 0.85, "another unit or time zone of the same amount")
     if corrected and framed.relation is Relation.CONFLICTS:
         return Reading(Relation.REPLACES, 0.85, "corrects what is stored")
     return framed

@@ -6,29 +6,31 @@ from typing import Final
 
 from factsieve.core.guard import Features
 
-LEAST_SHARED: Final = 0.6
+LEAST_SHARED: Final = 0.5
+"""Share of content words in common, measured on the longer text."""
 LEAST_WORDS: Final = 2
+MOST_WORDS: Final = 16
+"""Long statements that lie far apart by vector are about different things."""
 
 
 def second_look(candidate: Features, stored: Features, similarity: float) -> bool:
     """Return whether a fact that lies too far for the bands should be shown to the judge all the same.
 
-    Same label ("label: value"), or the same first content word and most content words in common. `similarity` is not used to
-    decide: the caller bounds it from below.
+    Same label ("label: value"), or at least half of the content words in common and the same beginning (another value of one
+    subject) or end (another holder of one thing). `similarity` decides nothing: the caller bounds it from below.
     """
     label, other = _label(candidate.folded), _label(stored.folded)
     if label and other:
         return label == other
-    ours = [word.key for word in candidate.words if word.role not in "lr"]
-    theirs = [word.key for word in stored.words if word.role not in "lr"]
-    if len(ours) < LEAST_WORDS or len(theirs) < LEAST_WORDS or ours[0] != theirs[0]:
+    ours = [word.key for word in candidate.words if word.role != "r"]
+    theirs = [word.key for word in stored.words if word.role != "r"]
+    longer = max(len(ours), len(theirs))
+    if min(len(ours), len(theirs)) < LEAST_WORDS or longer > MOST_WORDS:
         return False
     shared = len(set(ours) & set(theirs))
-    return (
-        shared >= LEAST_WORDS
-        and shared >= LEAST_SHARED * min(len(set(ours)), len(set(theirs)))
-        and shared >= 0.4 * max(len(set(ours)), len(set(theirs)))
-    )
+    if shared < LEAST_WORDS or shared < LEAST_SHARED * longer:
+        return False
+    return ours[:2] == theirs[:2] or (ours[0] == theirs[0] and shared > 2) or ours[-2:] == theirs[-2:]
 
 
 def _label(folded: str) -> str:

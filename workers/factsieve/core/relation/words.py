@@ -29,6 +29,11 @@ PLACE_VERBS: Final = words(
     "live reside dwell sit stand hang lie stay park locate situate station base host house store keep settle settle bank commute sleep"
     " listen report belong default resolve point deploy register license rent lease dock rest bind map forward route"
 )
+# As participles: "is licensed under", "is owned by".
+PASSIVE_ONE: Final = PLACE_VERBS | words(
+    "schedule plan set fix rate price value license publish name call title spell pronounce assign allocate rent lease own maintain manage"
+    " marry insure power fuel fire heat write staff head lead run host chair deploy build time limit cap date label number"
+)
 # The value is a time: "opens at six".
 TIME_VERBS: Final = words(
     "start begin open close end finish depart arrive leave land meet convene gather fall come reach expire run rotate refresh renew serve go take"
@@ -95,6 +100,7 @@ VALUE_NAMES: Final = words(
     "version release port level floor stage phase week page revision row zone tier platform gate room seat stop bay dock channel week locker grade season episode"
 )
 
+SHOWING_NOUNS: Final = words("screen display sign billboard monitor banner poster marquee scoreboard noticeboard")
 NEGATORS: Final = words("not no never none nobody nothing nowhere neither nor without cannot n't hardly")
 MODALS: Final = words("can could may might must shall should will would ought need cannot")
 BE: Final = words("be is are am was were been being 's 're 'm")
