@@ -1,5 +1,6 @@
 """Metrics: declared once, bounded, documented, and true to what was reported."""
 
+import inspect
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 
 from factsieve.core import decision as d
 from factsieve.core.facts import NO_SIGNAL, Coordinates, Kind, Source
+from factsieve.engine.ports import Observer
 from factsieve.telemetry import metrics_docs
 from factsieve.telemetry.metrics import DECLARED, PREFIX, Metrics, make_metrics
 from factsieve.wire.times import from_ms
@@ -169,3 +171,14 @@ def test_every_metric_is_documented():
     assert (ROOT / "docs" / "metrics.md").read_text() == metrics_docs.render(), (
         "run: python -m factsieve.telemetry.metrics_docs > docs/metrics.md"
     )
+
+
+def test_metrics_take_what_the_engine_reports():
+    """Every report of the engine's observer has its method here, with the same arguments."""
+    reports = {name: method for name, method in vars(Observer).items() if inspect.isfunction(method) and name[0] != "_"}
+    assert reports
+    for name, method in reports.items():
+        own, theirs = inspect.signature(getattr(Metrics, name)), inspect.signature(method)
+        assert [(p.name, p.kind) for p in own.parameters.values()] == [
+            (p.name, p.kind) for p in theirs.parameters.values()
+        ], name

@@ -158,6 +158,7 @@ def test_null_is_absent():
         (record(candidate(), headers=(("ce_type", b"fact.candidate.v2"),)), "unknown_type", "ce_type"),
         (record(candidate(), headers=(("ce_type", b"fact.added.v1"),)), "unknown_type", "ce_type"),
         (record(candidate(), headers=(("ce_type", b"\xff"),)), "not_utf8", "ce_type"),
+        (record(candidate(), headers=(("ce_id", b"1" * 4097), ("ce_source", b"x"))), "record_too_large", "ce_id"),
         (record(candidate(), headers=(("ce_specversion", b"0.3"),)), "unknown_type", "ce_specversion"),
         (
             record(candidate(), headers=(("content-type", b"application/cloudevents+json"),)),

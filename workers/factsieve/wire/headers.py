@@ -18,6 +18,8 @@ KEY_ID: Final = "key-id"
 ORIGIN: Final = ("origin-topic", "origin-partition", "origin-offset", "origin-timestamp")
 """Stamped by a replay, so that an event that does not name itself keeps its key and its time."""
 
+MAX_HEADER_BYTES: Final = 4096
+"""Of a header that we read and pass on."""
 _NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?", re.ASCII)
 
@@ -36,11 +38,17 @@ class Headers:
     def text(self, name: str) -> str | None:
         """Return a header's text, None where it is absent, null or empty.
 
-        Raises BadInput `not_utf8` where its bytes are not UTF-8.
+        Raises BadInput `not_utf8` where its bytes are not UTF-8, `record_too_large` where there are more than `MAX_HEADER_BYTES`.
         """
         raw = self._first.get(name)
         if not raw:
             return None
+        if len(raw) > MAX_HEADER_BYTES:
+            raise BadInput(
+                "record_too_large",
+                f"header {name} has {len(raw)} bytes, at most {MAX_HEADER_BYTES} are taken",
+                field=name,
+            )
         try:
             return raw.decode("utf-8")
         except UnicodeDecodeError as error:
