@@ -55,7 +55,7 @@ def check(assignments: Overrides = None, config: ConfigFile = None, state_dir: S
     out().print(
         f"The settings fit together. Profile {connected.settings.policy.profile}: skip >= {thresholds.skip:g}, "
         f"ambiguous >= {thresholds.ambiguous:g}, supersede >= {thresholds.supersede:g}; "
-        f"judge {connected.settings.judge.effective_name}; Kafka {connected.kafka.bootstrap}.",
+        f"judge {connected.settings.judge.effective_name}; Kafka {connected.kafka.address}.",
         markup=False,
     )
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, Final, Protocol
 import msgspec
 import typer
 
-from factsieve.adapters.kafka_client import KafkaSecurity
 from factsieve.cli.conversation import Kafka
 from factsieve.wire.topics import Topics
 
@@ -93,12 +92,9 @@ def connect(state_dir: Path | None, config: Path | None, assignments: list[str] 
 
 def connected_to(settings: "Settings", *, local: bool) -> Connected:
     """Return how to reach what the settings name."""
-    kafka = Kafka(
-        bootstrap=settings.kafka.bootstrap,
-        idempotent=settings.kafka.idempotence,
-        partitioner=settings.kafka.partitioner,
-        security=kafka_security(settings),
-    )
+    from factsieve.worker.kafka_access import bootstrap_servers, outbox_options, security_of
+
+    kafka = Kafka(bootstrap_servers(settings), security_of(settings), outbox_options(settings))
     return Connected(settings, kafka, settings.topics, local)
 
 
@@ -120,19 +116,3 @@ def _names_an_address(settings: "Settings") -> bool:
         "url": settings.redis.model_fields_set | settings.qdrant.model_fields_set,
     }
     return any(field in fields for field, fields in named.items())
-
-
-def kafka_security(settings: "Settings") -> KafkaSecurity:
-    """Return how the brokers want to be spoken to."""
-    kafka = settings.kafka
-    return KafkaSecurity(
-        protocol=kafka.security_protocol,
-        mechanism=kafka.sasl_mechanism,
-        username=kafka.sasl_username,
-        password=None if kafka.sasl_password is None else kafka.sasl_password.get_secret_value(),
-        ca_file=None if kafka.ssl_ca_file is None else str(kafka.ssl_ca_file),
-        cert_file=None if kafka.ssl_cert_file is None else str(kafka.ssl_cert_file),
-        key_file=None if kafka.ssl_key_file is None else str(kafka.ssl_key_file),
-        key_password=None if kafka.ssl_key_password is None else kafka.ssl_key_password.get_secret_value(),
-        verify_hostname=kafka.ssl_verify_hostname,
-    )

@@ -14,7 +14,6 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from factsieve.adapters.kafka_client import KafkaSecurity, kafka_errors
 from factsieve.adapters.kafka_outbox import KafkaOutbox, OutboxOptions
 from factsieve.core.errors import Transient
-from factsieve.core.offsets import Partitioner
 from factsieve.ports import Message
 from factsieve.wire.topics import Topics
 
@@ -31,31 +30,36 @@ _SEND_BATCH: Final = 500
 
 
 class Kafka(msgspec.Struct, frozen=True):
-    """How to reach Kafka. `idempotent`: whether the broker knows idempotent producers."""
+    """How to reach Kafka, and how to produce."""
 
-    bootstrap: str
-    idempotent: bool = True
-    partitioner: Partitioner = "murmur2"
+    servers: tuple[str, ...]
     security: KafkaSecurity = KafkaSecurity()
+    producing: OutboxOptions = OutboxOptions()
 
-    def client(self) -> dict[str, Any]:
-        """Return the client's arguments. Raises BadSettings for security settings that can not be."""
-        return {
-            "bootstrap_servers": self.bootstrap,
-            "client_id": "factsieve-cli",
+    @property
+    def address(self) -> str:
+        """Return the brokers' addresses, for people."""
+        return ",".join(self.servers)
+
+    def consumer(self) -> AIOKafkaConsumer:
+        """Return a consumer without a group. Raises BadSettings for security settings that can not be."""
+        return AIOKafkaConsumer(
+            bootstrap_servers=list(self.servers),
+            client_id="factsieve-cli",
+            group_id=None,
+            enable_auto_commit=False,
+            max_partition_fetch_bytes=4 * 1024 * 1024,
             **self.security.client_options(),
-        }
+        )
 
     def outbox(self) -> KafkaOutbox:
         """Return a producer, not connected yet."""
-        options = OutboxOptions(
-            enable_idempotence=self.idempotent, partitioner=self.partitioner, compression="none", request_timeout_s=10.0
-        )
-        return KafkaOutbox([self.bootstrap], security=self.security, options=options, client_id="factsieve-cli")
+        options = msgspec.structs.replace(self.producing, request_timeout_s=START_TIMEOUT_S)
+        return KafkaOutbox(self.servers, security=self.security, options=options, client_id="factsieve-cli")
 
     def reaching(self, doing: str) -> AbstractContextManager[None]:
         """Return a context that turns the client's errors into Transient, naming what was done and the address."""
-        return kafka_errors(f"{doing} on {self.bootstrap} (does the broker run, is the address right?)")
+        return kafka_errors(f"{doing} on {self.address} (does the broker run, is the address right?)")
 
 
 class Reader:
@@ -70,9 +74,7 @@ class Reader:
 
     async def __aenter__(self) -> Self:
         """Connect and learn the partitions. Raises Transient where Kafka does not answer or the topic does not exist."""
-        consumer = AIOKafkaConsumer(
-            **self._kafka.client(), group_id=None, enable_auto_commit=False, max_partition_fetch_bytes=4 * 1024 * 1024
-        )
+        consumer = self._kafka.consumer()
         with self._kafka.reaching(f"reading {self._topic}"):
             try:
                 await asyncio.wait_for(consumer.start(), START_TIMEOUT_S)
@@ -94,7 +96,7 @@ class Reader:
         if not numbers:
             raise Transient(
                 "kafka",
-                f"topic {self._topic} does not exist on {self._kafka.bootstrap}: `factsieve topics create` makes it",
+                f"topic {self._topic} does not exist on {self._kafka.address}: `factsieve topics create` makes it",
             )
         return set(numbers)
 

@@ -1,16 +1,30 @@
 """`factsieve decide`: the same engine in one process, without services, from file to file."""
 
 import asyncio
+import sys
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Final
 
+import msgspec
 import typer
 
 from factsieve.cli.connect import ConfigFile, Overrides, overrides_of
-from factsieve.cli.lines import open_input, read_lines
+from factsieve.cli.conversation import Decision
+from factsieve.cli.lines import BadLine, Line, open_input, read_lines
+from factsieve.cli.progress import Steps
 from factsieve.cli.render import count, err, summary
+from factsieve.cli.statements import CE_SOURCE, refusal
+from factsieve.core.errors import BadSettings
+from factsieve.core.facts import Record
+from factsieve.wire import times
+from factsieve.wire.outbound import cloud_event_headers
+from factsieve.wire.topics import CANDIDATE, Topics
 
 MAX_ERRORS_SHOWN: Final = 20
+DRAIN_TIMEOUT_S: Final = 24 * 3600.0
+"""How long the last decisions are waited for: a slow judge may take its time, and Ctrl-C ends it."""
 
 
 def decide(
@@ -37,7 +51,7 @@ def decide(
     now = datetime.now(UTC)
     with open_input(source) as stream:
         lines = list(read_lines(stream, default_namespace=namespace, now=now))
-    decisions = asyncio.run(_decide(lines, overrides, config, now))
+    decisions = asyncio.run(decide_lines(lines, overrides, config, now))
     _write(target, decisions)
     console = err()
     refused = [decision for decision in decisions if decision["decision"] is None]
@@ -48,3 +62,56 @@ def decide(
     console.print(summary(count(decisions)))
     if refused:
         raise typer.Exit(1)
+
+
+async def decide_lines(
+    lines: Sequence[Line | BadLine], overrides: Mapping[str, object], config: Path | None, now: datetime
+) -> list[Decision]:
+    """Return what the engine decides about each line, in order; a line that is none is a reject. Raises BadSettings."""
+    from factsieve.worker.settings import load_settings
+    from factsieve.worker.wiring import offline_engine
+
+    settings = load_settings(overrides, path=config)
+    by_number: dict[int, Decision] = {}
+    numbers: list[int] = []
+    with (
+        offline_engine(settings) as offline,
+        Steps(err(), "Deciding", len(lines)) as steps,
+    ):
+        await offline.engine.start()
+        for line in lines:
+            if isinstance(line, BadLine):
+                by_number[line.number] = refusal(line.number, line.code, line.message)
+                steps.advance()
+                continue
+            await offline.engine.submit(_record(line, len(numbers), settings.topics, now), steps.advance)
+            numbers.append(line.number)
+        await offline.engine.drain(None, DRAIN_TIMEOUT_S)
+        await offline.engine.stop()
+        for message in offline.outbox.of(settings.topics.decisions):
+            decision: Decision = msgspec.json.decode(message.value or b"")
+            number = numbers[decision["coordinates"]["offset"]]
+            if decision["decision"] is None:
+                decision["error"]["message"] = f"line {number}: {decision['error']['message']}"
+            by_number[number] = decision
+    return [by_number[number] for number in sorted(by_number)]
+
+
+def _record(line: Line, offset: int, topics: Topics, now: datetime) -> Record:
+    """Return a line as the record that a producer would have made of it."""
+    named = line.event_id is not None
+    headers = cloud_event_headers(CANDIDATE, line.event_id or "", now, ce_source=CE_SOURCE) if named else ()
+    key, value = line.namespace.encode("utf-8", "surrogatepass"), line.encode()
+    return Record(topics.candidates, 0, offset, times.to_ms(now), key, value, headers)
+
+
+def _write(target: str, decisions: Sequence[Decision]) -> None:
+    encoded = b"".join(msgspec.json.encode(decision) + b"\n" for decision in decisions)
+    if target == "-":
+        sys.stdout.buffer.write(encoded)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        Path(target).write_bytes(encoded)
+    except OSError as error:
+        raise BadSettings(f"output {target} can not be written: {error.strerror or error}") from None

@@ -12,7 +12,7 @@ from factsieve.cli.conversation import Conversation, Decision, Reader
 from factsieve.cli.lines import BadLine, Line
 from factsieve.cli.progress import Steps
 from factsieve.cli.statements import Statements
-from factsieve.cli.stores import open_facts
+from factsieve.cli.stores import reading
 from factsieve.core.errors import Transient
 from factsieve.core.facts import Fact
 
@@ -61,8 +61,8 @@ async def stream(connected: Connected, lines: Sequence[Line | BadLine], now: dat
 
 async def all_rows(connected: Connected) -> list[Fact]:
     """Return every point of the facts' collection, history included."""
-    async with open_facts(connected.settings) as (store, _embedder):
-        return await store.select(None, current_only=False)
+    async with reading(connected.settings) as stores:
+        return await stores.facts.select(None, current_only=False)
 
 
 async def dead_letters(connected: Connected) -> int:

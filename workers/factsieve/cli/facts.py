@@ -1,6 +1,7 @@
 """`factsieve facts` and `factsieve history`: what is known, what was true then, what was believed then."""
 
 import asyncio
+import uuid
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Final
@@ -11,7 +12,7 @@ from rich.markup import escape
 
 from factsieve.cli.connect import ConfigFile, Connected, StateDir, connect
 from factsieve.cli.render import facts_table, out, when
-from factsieve.cli.stores import open_facts
+from factsieve.cli.stores import reading
 from factsieve.cli.story import beliefs_table, chain_of, timeline_table
 from factsieve.core.errors import BadSettings
 from factsieve.core.facts import Fact, Status
@@ -76,6 +77,10 @@ def history(
 
     Example: factsieve history 01943a5c-3f80-7a1b-9c2d-0123456789ab
     """
+    try:
+        uuid.UUID(fact_id)
+    except ValueError:
+        raise BadSettings(f"{fact_id!r} is no fact id: `factsieve facts` shows them") from None
     rows, chain = asyncio.run(_story(connect(state_dir, config), fact_id))
     if not rows:
         out().print(f"There is no fact {fact_id}: `factsieve facts --all` shows the ids.", markup=False)
@@ -109,10 +114,10 @@ async def _find(
     *,
     every: bool,
 ) -> tuple[list[Fact], dict[str, float]]:
-    async with open_facts(connected.settings) as (store, embedder):
+    async with reading(connected.settings) as stores:
         if like is not None:
-            return await _nearest(store, embedder, like, namespace, as_of, limit)
-        found = await store.select(namespace, as_of=as_of, known_at=known_at, current_only=not every)
+            return await _nearest(stores.facts, stores.embedder, like, namespace, as_of, limit)
+        found = await stores.facts.select(namespace, as_of=as_of, known_at=known_at, current_only=not every)
         return [fact for fact in found if fact.status is not Status.ERASED], {}
 
 
@@ -137,19 +142,19 @@ async def _nearest(
 
 
 async def _story(connected: Connected, fact_id: str) -> tuple[list[Fact], list[Fact]]:
-    async with open_facts(connected.settings) as (store, _embedder):
-        head = (await store.get([fact_id])).get(fact_id)
+    async with reading(connected.settings) as stores:
+        head = (await stores.facts.get([fact_id])).get(fact_id)
         if head is None or head.status is Status.ERASED:
             return [], []
-        rows = await store.history(head.namespace, head.fact_id)
+        rows = await stores.facts.history(head.namespace, head.fact_id)
         related = list(rows)
         if head.slot is not None:
-            related += (await store.by_slot([(head.namespace, head.slot)], past=True))[0]
+            related += (await stores.facts.by_slot([(head.namespace, head.slot)], past=True))[0]
         seen = {row.fact_id for row in related}
         todo = _links(related) - seen
         while todo and len(seen) < MAX_LINKED:
             seen |= todo
-            fresh = [row for one in sorted(todo) for row in await store.history(head.namespace, one)]
+            fresh = [row for one in sorted(todo) for row in await stores.facts.history(head.namespace, one)]
             related += fresh
             todo = _links(fresh) - seen
         return rows, chain_of(head, related)

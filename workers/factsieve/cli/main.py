@@ -4,6 +4,7 @@ Exit codes: 0 done; 1 the answer is no (something was refused, a check failed); 
 reached or did not answer in time; 70 a bug in factsieve itself (EX_SOFTWARE of sysexits.h); 130 stopped by Ctrl-C.
 """
 
+import logging
 import sys
 import traceback
 from typing import Annotated, Final, NoReturn
@@ -79,6 +80,8 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     debug = "--debug" in arguments
     if debug and arguments[:1] != ["--debug"]:  # taken before or behind the command's name
         arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]
+    if not debug and "worker" not in arguments[:1]:
+        logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # its complaints reach people as our own errors
     try:
         app(args=arguments, prog_name="factsieve")
     except Exception as error:

@@ -4,15 +4,23 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
+from factsieve.core.errors import Transient
+
 if TYPE_CHECKING:
-    from factsieve.adapters.qdrant_facts import QdrantFacts
-    from factsieve.ports import Embedder
     from factsieve.worker.settings import Settings
+    from factsieve.worker.wiring import Stores
 
 
 @asynccontextmanager
-async def open_facts(settings: "Settings") -> "AsyncIterator[tuple[QdrantFacts, Embedder]]":
-    """Open the collection of the configured embedder, for reading. Raises BadSettings, Transient."""
+async def reading(settings: "Settings") -> "AsyncIterator[Stores]":
+    """Open the stores of the configured embedder. Raises BadSettings, and Transient that names the address."""
+    from factsieve.worker.settings_groups import mask_url
+    from factsieve.worker.wiring import open_stores
 
-    raise SystemExit
-    yield
+    url = mask_url(settings.qdrant.url.get_secret_value())
+    try:
+        async with open_stores(settings) as stores:
+            yield stores
+    except Transient as error:
+        said = str(error).removeprefix(f"{error.service}: ")
+        raise Transient(error.service, f"{url} does not answer ({said}): does it run, is the address right?") from error

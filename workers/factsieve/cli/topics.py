@@ -97,4 +97,4 @@ def specs_of(connected: Connected, partitions: int | None, replication: int | No
 def _topics(connected: Connected) -> "KafkaTopics":
     from factsieve.adapters.kafka_topics import KafkaTopics
 
-    return KafkaTopics(connected.kafka.bootstrap, connected.kafka.security)
+    return KafkaTopics(connected.kafka.address, connected.kafka.security)

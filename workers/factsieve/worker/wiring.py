@@ -9,8 +9,7 @@ import structlog
 
 from factsieve import __version__
 from factsieve.adapters.clock import SystemClock
-from factsieve.adapters.kafka_client import KafkaSecurity
-from factsieve.adapters.kafka_outbox import KafkaOutbox, OutboxOptions
+from factsieve.adapters.kafka_outbox import KafkaOutbox
 from factsieve.adapters.memory import MemoryFacts, MemoryLedger, MemoryOutbox, MemoryWindow
 from factsieve.adapters.qdrant_facts import QdrantFacts
 from factsieve.adapters.qdrant_ledger import QdrantLedger
@@ -28,32 +27,11 @@ from factsieve.telemetry import log as telemetry_log
 from factsieve.telemetry.metrics import Metrics, make_metrics
 from factsieve.worker.app import EngineContext, WorkerConfig, make_app
 from factsieve.worker.feeds import FeedLimits
+from factsieve.worker.kafka_access import bootstrap_servers, outbox_options, security_of
 from factsieve.worker.run import EXIT_UNREACHABLE, RunOptions, run_worker
 from factsieve.worker.settings import Settings
 
 log = structlog.get_logger(__name__)
-
-
-def security_of(settings: Settings) -> KafkaSecurity:
-    """Return how Kafka's listeners want to be spoken to."""
-    kafka = settings.kafka
-    password, key_password = kafka.sasl_password, kafka.ssl_key_password
-    return KafkaSecurity(
-        protocol=kafka.security_protocol,
-        mechanism=kafka.sasl_mechanism,
-        username=kafka.sasl_username,
-        password=password.get_secret_value() if password else None,
-        ca_file=str(kafka.ssl_ca_file) if kafka.ssl_ca_file else None,
-        cert_file=str(kafka.ssl_cert_file) if kafka.ssl_cert_file else None,
-        key_file=str(kafka.ssl_key_file) if kafka.ssl_key_file else None,
-        key_password=key_password.get_secret_value() if key_password else None,
-        verify_hostname=kafka.ssl_verify_hostname,
-    )
-
-
-def bootstrap_servers(settings: Settings) -> tuple[str, ...]:
-    """Return the brokers to begin with."""
-    return tuple(server.strip() for server in settings.kafka.bootstrap.split(",") if server.strip())
 
 
 def build_embedder(settings: Settings) -> Embedder:
@@ -242,19 +220,6 @@ def worker_config(settings: Settings) -> WorkerConfig:
         watchdog_s=worker.watchdog_timeout_s,
         health_host=worker.health_host,
         health_port=worker.health_port,
-    )
-
-
-def outbox_options(settings: Settings) -> OutboxOptions:
-    """Return how messages are produced."""
-    kafka = settings.kafka
-    return OutboxOptions(
-        linger_ms=kafka.linger_ms,
-        compression=kafka.compression,
-        enable_idempotence=kafka.idempotence,
-        partitioner=kafka.partitioner,
-        max_request_bytes=kafka.max_request_bytes,
-        request_timeout_s=kafka.request_timeout_s,
     )
 
 
