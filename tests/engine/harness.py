@@ -104,7 +104,7 @@ class World:
 
     def __init__(
         self,
-        script: Callable[[Question], Verdict] = always(Kind.ADD),
+        script: Callable[[Question], Verdict] | None = None,
         *,
         policy: Policy | None = None,
         wave_events: int = 64,
@@ -122,7 +122,7 @@ class World:
         self.outbox = MemoryOutbox()
         self.clock = ManualClock(datetime(2026, 12, 1, tzinfo=UTC), auto_advance=True)
         self.embedder = embedder or ToyEmbedder()
-        self.judge = ScriptedJudge(script, is_remote=remote, confirms_skips=confirms_skips)
+        self.judge = ScriptedJudge(script or always(Kind.ADD), is_remote=remote, confirms_skips=confirms_skips)
         self.fence: Any = HoldsAll()
         self.observer = Counting()
         self.policy = policy or Policy(skip_guard="off")
@@ -216,7 +216,7 @@ class World:
 
 def stripped(decision: dict[str, Any]) -> dict[str, Any]:
     """Return a reported decision without system times and latencies."""
-    kept = {
+    return {
         k: v
         for k, v in decision.items()
         if k
@@ -238,4 +238,3 @@ def stripped(decision: dict[str, Any]) -> dict[str, Any]:
             "neighbours",
         }
     }
-    return kept

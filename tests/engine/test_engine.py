@@ -2,8 +2,9 @@
 
 from datetime import timedelta
 
-from factsieve.core.facts import FOREVER, Kind
 from tests.engine.harness import START, World, always
+
+from factsieve.core.facts import FOREVER, Kind
 
 
 def kinds(world: World) -> list[str]:

@@ -6,14 +6,18 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from tests.engine.harness import START, World, always, by_digest, stripped
+from tests.engine.test_equivalence import events
 
 from factsieve.core.errors import Transient
 from factsieve.core.facts import Kind
 from factsieve.core.policy import Policy
 from factsieve.engine.engine import Engine
 from factsieve.wire import signing
-from tests.engine.harness import START, World, always, by_digest, stripped
-from tests.engine.test_equivalence import events
+
+
+WIDE = Policy(skip_guard="off", skip_threshold=0.995)
+"""Puts near texts before the judge, with all five choices."""
 
 
 class Died(Exception):
@@ -121,10 +125,10 @@ class Held:
 
 def test_an_old_owner_that_wakes_with_a_finished_wave_performs_what_is_stored() -> None:
     """Two owners decide one wave differently: the first record stands, the other's wave is dropped whole."""
-    world = World(always(Kind.SUPERSEDE))
+    world = World(always(Kind.SUPERSEDE), policy=WIDE)
     world.run([world.record("the api port is now 8080", 0)])
     records = [world.record("the api port is now 8081", 60_000), world.record("the api port is now 8082", 120_000)]
-    asleep, awake = World(always(Kind.UPDATE)), world
+    asleep, awake = World(always(Kind.UPDATE), policy=WIDE), world
     for name in ("facts", "window", "outbox", "clock", "embedder", "ledger"):
         setattr(asleep, name, getattr(world, name))
 
@@ -151,7 +155,7 @@ def test_an_old_owner_that_wakes_with_a_finished_wave_performs_what_is_stored() 
 
 def test_a_judge_that_changes_its_mind_after_a_crash_is_not_asked_again() -> None:
     """A recorded wave is performed as it was decided, whatever the judge would answer now."""
-    world = World(always(Kind.SUPERSEDE))
+    world = World(always(Kind.SUPERSEDE), policy=WIDE)
     world.run([world.record("the api port is now 8080")])
     record = world.record("the api port is now 8081", 60_000)
     deaths = fragile(world, 10_000, after=False)
@@ -175,7 +179,7 @@ def test_a_judge_that_changes_its_mind_after_a_crash_is_not_asked_again() -> Non
 def test_redelivery_after_the_world_moved_on_changes_nothing(change: str, what: str) -> None:
     """A stored decision comes again as it was; the fact, its count included, stays as later events left it."""
     key = b"operator"
-    world = World(command_keys={"op": key})
+    world = World(command_keys={"op": key}, policy=WIDE)
     first = [world.record("the api port is now 8080"), world.record("the api port is now 8080", 100)]
     world.run(first)
     before = decided(world)

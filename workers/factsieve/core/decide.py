@@ -52,6 +52,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     nearest current fact, whether or not its text is at hand. `exact`: current facts with this text and slot. `window`: the fact that
     the hash window names, if it is current and unrevised. `past`: past rows near the candidate or of its slot, None if not looked
     up. `trusted`: whether the vector stands for the whole text. `confirms_skips`: whether a local judge wants to confirm skips.
+    `resolved`: whether neighbours were looked up at all.
     """
 
     candidate: Candidate
@@ -64,6 +65,7 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     answers: tuple[Answer, ...] = ()
     trusted: bool = True
     confirms_skips: bool = False
+    resolved: bool = False
 
     @property
     def at(self) -> datetime:
@@ -142,7 +144,12 @@ def first_stated(fact: Fact) -> datetime:
 def hash_window(case: Case) -> Step | None:
     """Same text and slot within the hash window, its fact still current and unrevised, no relative time: `skip`, `exact_duplicate`."""
     fact = case.window
-    if fact is None or case.at < fact.valid_from or guard.names_relative_time(case.candidate.text):
+    if (
+        fact is None
+        or case.at < fact.valid_from
+        or fact.conflicts_with
+        or guard.names_relative_time(case.candidate.text)
+    ):
         return None
     return _ruling(case, Kind.SKIP, "exact_duplicate", matched=fact, band=Band.EXACT, via="hash_window")
 
@@ -150,8 +157,19 @@ def hash_window(case: Case) -> Step | None:
 def exact_text(case: Case) -> Step | None:
     """Same text (NFC) and slot as a current fact, no relative time that resolves to another day: `skip`, `exact_duplicate`."""
     for fact in case.exact:
+        if fact.conflicts_with and not (case.resolved and _stated_last(case, fact)):
+            continue
         if case.at >= fact.valid_from and guard.resolves_same(case.candidate.text, case.at, first_stated(fact)):
             return _ruling(case, Kind.SKIP, "exact_duplicate", matched=fact, band=Band.EXACT, via="text")
+    return None
+
+
+def reasserted(case: Case) -> Step | None:
+    """Same text as a current fact, after another that may contradict it was stated: `add`, `reasserted`, with review."""
+    for fact in case.exact:
+        if not case.is_late(fact) and guard.resolves_same(case.candidate.text, case.at, first_stated(fact)):
+            rivals = tuple(f.fact_id for f in _rivals(case, fact) if f.last_stated_at > fact.last_stated_at)
+            return _ruling(case, Kind.ADD, "reasserted", matched=fact, review="conflict", conflicts=rivals)
     return None
 
 
@@ -248,6 +266,7 @@ RULES: Final[tuple[Rule, ...]] = (
     late_repeat,
     late_in_slot,
     late_exact,
+    reasserted,
     cold_start,
     known,
     asked,
@@ -369,6 +388,18 @@ def _choice(case: Case, scored: Scored) -> Choice:
         findings = tuple(f"{f.kind}: {f.ours} / {f.theirs}" for f in (*comparison.findings, *comparison.novelty))
     fact = scored.fact
     return Choice(fact.text, scored.similarity, first_stated(fact), fact.slot, findings)
+
+
+def _rivals(case: Case, fact: Fact) -> list[Fact]:
+    """Return the current neighbours that may contradict a fact, as was noted when the later of the two came."""
+    return [
+        s.fact for s in case.current if s.fact.fact_id in fact.conflicts_with or fact.fact_id in s.fact.conflicts_with
+    ]
+
+
+def _stated_last(case: Case, fact: Fact) -> bool:
+    """Return whether no rival of a fact was stated after it."""
+    return all(rival.last_stated_at <= fact.last_stated_at for rival in _rivals(case, fact))
 
 
 def _says_the_same(case: Case, scored: Scored) -> bool:

@@ -6,6 +6,7 @@ Effects are absolute. Every change of text or validity closes the former belief 
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Final
 
 import msgspec
 
@@ -22,6 +23,10 @@ from factsieve.core.decision import (
 )
 from factsieve.core.errors import Bug
 from factsieve.core.facts import Candidate, DedupSignal, Fact, Kind, Status, remember_statement
+
+
+CONFLICTS_LIMIT: Final = 8
+"""How many rivals a fact remembers: the latest."""
 
 
 class Draft:
@@ -134,7 +139,7 @@ def plan(case: Case, ruling: Ruling, *, now: datetime, policy: str, embedder: st
         case Kind.ADD if ruling.placement is not None:
             fact = _add_history(draft, candidate, ruling, decided_by)
         case Kind.ADD:
-            fact = _add(draft, candidate, ruling)
+            fact = _add(draft, case, candidate, ruling)
         case Kind.SUPERSEDE:
             fact = _supersede(draft, candidate, ruling, decided_by)
         case Kind.UPDATE | Kind.MERGE:
@@ -249,8 +254,12 @@ def _new_fact(draft: Draft, candidate: Candidate, ruling: Ruling, **more: object
     return draft.insert(msgspec.structs.replace(fact, **more))
 
 
-def _add(draft: Draft, candidate: Candidate, ruling: Ruling) -> Fact:
+def _add(draft: Draft, case: Case, candidate: Candidate, ruling: Ruling) -> Fact:
     fact = _new_fact(draft, candidate, ruling)
+    for scored in case.current:
+        rival = scored.fact
+        if rival.fact_id in ruling.conflicts and fact.fact_id not in rival.conflicts_with:
+            draft.touch(rival, conflicts_with=(*rival.conflicts_with, fact.fact_id)[-CONFLICTS_LIMIT:])
     draft.tell(ChangeType.ADDED, fact)
     return fact
 

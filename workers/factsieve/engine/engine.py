@@ -142,7 +142,7 @@ class Engine:
                     await self._change()
         except TimeoutError:
             pass
-        finished = not self._busy(wanted)
+        finished = self._failure is None and not self._busy(wanted)
         for partition in self._generations if wanted is None else wanted:
             self._generations[partition] += 1
         return finished
@@ -180,15 +180,20 @@ class Engine:
 
     def _finished(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None and self._failure is None:
-            self._failure = (
-                task.exception()
-            )  # a bug: the next submit raises it, so that the process stops before it does harm
-            self._changed.set()
+        if not task.cancelled() and task.exception() is not None:
+            self._fail(task.exception())
+
+    def _fail(self, error: BaseException | None) -> None:
+        """Remember a bug: the next submit raises it, so that the process stops before it does harm."""
+        if self._failure is None:
+            self._failure = error
+        self._changed.set()
 
     async def _work(self, lane: Lane) -> None:
         try:
             await lane.work()
+        except Exception as error:
+            self._fail(error)  # before its events are let go: nobody may take them for done
         finally:
             del self._lanes[lane.namespace]
             for item in (*lane.waiting, *lane.started):

@@ -214,6 +214,7 @@ class Wave:
             current=tuple(current),
             best=(near[0].point_id, near[0].similarity) if near else None,
             past=past,
+            resolved=True,
             answers=answers,
             trusted=coverage is None or not (coverage.truncated or coverage.unknown_share > UNKNOWN_TOKEN_LIMIT),
         )
