@@ -2,9 +2,8 @@
 
 from datetime import timedelta
 
-from tests.engine.harness import START, World, always
-
 from factsieve.core.facts import FOREVER, Kind
+from tests.engine.harness import START, World, always
 
 
 def kinds(world: World) -> list[str]:

@@ -5,9 +5,9 @@ from typing import Any
 
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tests.engine.harness import World, by_digest, stripped
 
 from factsieve.core.policy import Policy
+from tests.engine.harness import World, by_digest, stripped
 
 WORDS = ("redis", "cache", "port", "8080", "moved", "owner", "is", "ana", "ben", "now")
 texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join)
@@ -56,9 +56,8 @@ SLOT = [("A", 0), ("B", 1000), ("A", 2000), ("C", 3000)]
 
 
 def timeline_of(order: tuple[tuple[str, int], ...]) -> list[Any]:
-    from tests.engine.harness import always
-
     from factsieve.core.facts import Kind
+    from tests.engine.harness import always
 
     world = World(always(Kind.SUPERSEDE), policy=Policy(), wave_events=3)
     world.run([world.record(f"value {t}", at, slot="user.value") for t, at in order])

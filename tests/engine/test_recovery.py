@@ -6,15 +6,14 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from tests.engine.harness import START, World, always, by_digest, stripped
-from tests.engine.test_equivalence import events
 
 from factsieve.core.errors import Transient
 from factsieve.core.facts import Kind
 from factsieve.core.policy import Policy
 from factsieve.engine.engine import Engine
 from factsieve.wire import signing
-
+from tests.engine.harness import START, World, always, by_digest, stripped
+from tests.engine.test_equivalence import events
 
 WIDE = Policy(skip_guard="off", skip_threshold=0.995)
 """Puts near texts before the judge, with all five choices."""
