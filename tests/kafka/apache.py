@@ -117,6 +117,11 @@ class ApacheKafka(Service):
         """The bootstrap servers for a Kafka client."""
         return self.address
 
+    @property
+    def internal_address(self) -> str:
+        """`host:port` of the listener between brokers, which is always plain."""
+        return f"127.0.0.1:{self._internal_port}"
+
     def command(self) -> list[str]:
         """See `Service.command`; formats the storage at the first start."""
         path = self._write_properties()

@@ -11,10 +11,10 @@ from collections.abc import Iterator
 import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from kafka.apache import ApacheKafka, KafkaUnavailable, kafka_jars
 
 from factsieve.localstack.broker import Broker
 from factsieve.localstack.process import Service
-from kafka.apache import ApacheKafka, KafkaUnavailable, kafka_jars
 
 
 class TestBroker:
