@@ -3,9 +3,7 @@
 import base64
 import bz2
 import json
-import os
 from datetime import timedelta
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -37,7 +35,6 @@ from factsieve.wire.values import DecisionValue, FactValue
 
 TOPICS = Topics()
 ERROR = BadInput("empty_text", "text is empty: send a statement", field="text")
-SHARED = Path(os.environ.get("FACTSIEVE_SHARED", Path(__file__).resolve().parents[3] / "shared"))
 
 
 def headers_of(message):
@@ -328,10 +325,7 @@ def test_topics_that_a_worker_writes():
     assert set(TOPICS.outputs) == {getattr(TOPICS, f) for f in TOPICS.__struct_fields__} - {TOPICS.candidates}
 
 
-def messy_strings():
-    folder = SHARED / "data" / "messy"
-    if not folder.is_dir():
-        pytest.skip(f"shared data is not at {folder}: set FACTSIEVE_SHARED")
+def messy_strings(folder):
     for encoded in json.loads((folder / "naughty_strings.base64.json").read_text()):
         yield base64.b64decode(encoded).decode("utf-8")
     for line in bz2.decompress((folder / "NormalizationTest.txt.bz2").read_bytes()).decode("utf-8").splitlines():
@@ -341,9 +335,9 @@ def messy_strings():
 
 
 @pytest.mark.shared
-def test_messy_strings_go_through_unchanged():
+def test_messy_strings_go_through_unchanged(shared):
     """Strings that break parsers, and every canonical form, come back as they went in; blank ones are refused as empty."""
-    texts = sorted(set(messy_strings()))
+    texts = sorted(set(messy_strings(shared / "data" / "messy")))
     assert len(texts) > 1000
     blank = [text for text in texts if not text.strip()]
     kept = [text for text in texts if text.strip()]

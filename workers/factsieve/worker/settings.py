@@ -31,8 +31,10 @@ from factsieve.worker.settings_groups import (
 ENV_PREFIX: Final = "FACTSIEVE_"
 CONFIG_VARIABLE: Final = "FACTSIEVE_CONFIG"
 DEFAULT_FILE: Final = Path("factsieve.toml")
-OTHER_VARIABLES: Final = frozenset({CONFIG_VARIABLE, "FACTSIEVE_SHARED"})
-"""Variables of the same prefix that are no settings: where the file is, and where the tests' data sets are."""
+OTHER_VARIABLES: Final = frozenset(
+    {CONFIG_VARIABLE, "FACTSIEVE_SHARED", "FACTSIEVE_TEST_BROKER", "FACTSIEVE_REQUIRE_KAFKA"}
+)
+"""Variables of the same prefix that are no settings: where the file is, and what the tests go by."""
 
 ALIASES: Final[Mapping[str, str]] = {
     "memory.skipThreshold": "policy.skip_threshold",
