@@ -13,7 +13,7 @@ Decided, where RFC 8259 leaves room or producers do as they like:
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NoReturn
 
 import msgspec
@@ -117,6 +117,14 @@ def describe(node: object) -> str:
     if isinstance(node, (dict, list)):
         return f"{_json_type(node)} of {len(node)}"
     return f"{_json_type(node)} {_excerpt(json.dumps(node))}"
+
+
+def string_of(document: Mapping[str, Any], field: str) -> str | None:
+    """Return a string field, None where it is absent or null. Raises BadInput `wrong_type` for anything else."""
+    value = document.get(field)
+    if value is not None and not isinstance(value, str):
+        raise BadInput("wrong_type", f"{field} is a {describe(value)}: send a string", field=field)
+    return value
 
 
 def _excerpt(text: str, limit: int = 60) -> str:

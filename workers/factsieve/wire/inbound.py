@@ -9,21 +9,20 @@ from datetime import datetime, timedelta
 from typing import Any, Final, Literal, NoReturn
 
 import msgspec
-import numpy as np
 
 from factsieve.core import ids
 from factsieve.core.errors import BadInput, RejectCode
 from factsieve.core.facts import Candidate, Coordinates, Record, Source
 from factsieve.wire import times
 from factsieve.wire.commands import validate_body
-from factsieve.wire.document import describe, parse_object
+from factsieve.wire.document import describe, parse_object, string_of
 from factsieve.wire.headers import KEY_ID, REPLAY_EMIT, REPLAY_ID, SIGNATURE, Headers, Origin, origin_of
 from factsieve.wire.names import check_name
+from factsieve.wire.payload import attributes_of, embedding_of
 from factsieve.wire.topics import CANDIDATE, CE_SPECVERSION, COMMAND_TYPES, Limits
 
 CommandKind = Literal["revert", "retract", "erase", "review"]
 
-_MAX_INTEGER: Final = 2**63 - 1
 _SOURCES: Final = {source.value: source for source in Source}
 
 
@@ -129,10 +128,10 @@ def _candidate(
     ce_id, ce_source = headers.text("ce_id"), headers.text("ce_source")
     origin = origin_of(record, headers)
     at = _occurred_at(document, ce_time, origin, now, limits.future_limit_s)
-    slot = _string(document, "slot")
+    slot = string_of(document, "slot")
     if slot is not None:
         check_name(slot, limits.max_slot_chars, code="bad_slot", field="slot")
-    embedding, model = _embedding(document, limits)
+    embedding, model = embedding_of(document, limits)
     if ce_id is not None and ce_source is not None:
         key = ids.event_key(namespace, ce_source, ce_id)
     else:
@@ -154,7 +153,7 @@ def _candidate(
         embedding=embedding,
         embedding_model=model,
         dedup_threshold=_threshold(document),
-        attributes=_attributes(document, limits),
+        attributes=attributes_of(document, limits),
         replay_id=headers.text(REPLAY_ID),
         replay_emit=headers.flag(REPLAY_EMIT),
         traceparent=headers.traceparent,
@@ -171,7 +170,7 @@ def _command(
                 "missing_field", f"a command needs the header {name}, which its signature covers", field=name
             )
     ce_id, ce_source, ce_time = (content or "" for content in named.values())
-    stated = _string(document, "namespace")
+    stated = string_of(document, "namespace")
     if stated is not None and stated != namespace:
         _refuse_namespace(stated, namespace, "namespace")
     kind: CommandKind = COMMAND_TYPES[ce_type]  # type: ignore[assignment]
@@ -197,15 +196,8 @@ def _command(
     )
 
 
-def _string(document: Mapping[str, Any], field: str) -> str | None:
-    value = document.get(field)
-    if value is not None and not isinstance(value, str):
-        raise BadInput("wrong_type", f"{field} is a {describe(value)}: send a string", field=field)
-    return value
-
-
 def _required(document: Mapping[str, Any], field: str) -> str:
-    value = _string(document, field)
+    value = string_of(document, field)
     if value is None:
         raise BadInput("missing_field", f"{field} is missing: send it as a string", field=field)
     return value
@@ -221,8 +213,8 @@ def _refuse_namespace(stated: str, namespace: str, field: str) -> NoReturn:
 
 def _check_namespace(namespace: str, document: Mapping[str, Any], limits: Limits) -> str | None:
     """Check that the value is of the key's namespace; return the session id, which stands in for an absent namespace."""
-    stated = _string(document, "namespace")
-    session_id = _string(document, "session_id") or None
+    stated = string_of(document, "namespace")
+    session_id = string_of(document, "session_id") or None
     if session_id is not None:
         check_name(session_id, limits.max_namespace_chars, code="bad_namespace", field="session_id")
     if stated is not None:
@@ -267,7 +259,7 @@ def _instant(text: str, field: str) -> datetime:
 def _occurred_at(
     document: Mapping[str, Any], ce_time: str | None, origin: Origin, now: datetime, future_limit_s: float
 ) -> datetime:
-    stated = _string(document, "occurred_at")
+    stated = string_of(document, "occurred_at")
     if stated is not None:
         at, field = _instant(stated, "occurred_at"), "occurred_at"
     elif ce_time is not None:
@@ -309,76 +301,6 @@ def _threshold(document: Mapping[str, Any]) -> float | None:
             "bad_threshold", f"dedup_threshold is {describe(value)}: send one within [-1, 1]", field="dedup_threshold"
         )
     return float(value)
-
-
-def _embedding(document: Mapping[str, Any], limits: Limits) -> tuple[tuple[float, ...] | None, str | None]:
-    """Return the vector where it is of the configured model, and the model's name where there is a vector at all.
-
-    A vector whose model is not named can not be trusted and is left out too, but must be one that the configured model could make.
-    """
-    vector, model = document.get("embedding"), _string(document, "embedding_model")
-    if vector is None:
-        return None, None
-    if not isinstance(vector, list):
-        raise BadInput("wrong_type", f"embedding is a {describe(vector)}: send a list of numbers", field="embedding")
-    if limits.embedding_model is None or model not in (None, limits.embedding_model):
-        return None, model or ""
-    _check_vector(vector, limits.embedding_dimension)
-    if model is None:
-        return None, ""
-    return tuple(map(float, vector)), model
-
-
-def _check_vector(vector: list[Any], dimension: int | None) -> None:
-    if not set(map(type, vector)) <= {float, int}:
-        index = next(i for i, item in enumerate(vector) if type(item) not in (float, int))
-        _bad_embedding(f"embedding[{index}] is a {describe(vector[index])}: send numbers")
-    if not vector or (dimension is not None and len(vector) != dimension):
-        _bad_embedding(f"embedding has {len(vector)} numbers, the configured model makes {dimension}")
-    with np.errstate(over="ignore", under="ignore"):
-        try:
-            single = np.array(vector, dtype=np.float64).astype(np.float32)
-        except OverflowError:
-            _bad_embedding("embedding holds an integer that no double can hold: send finite numbers")
-    if not np.isfinite(single).all():
-        _bad_embedding("embedding holds a number that is not finite in 32 bits: send finite numbers")
-    if not single.any():
-        _bad_embedding("embedding is all zero, which has no direction: send the model's own vector")
-
-
-def _bad_embedding(message: str) -> NoReturn:
-    raise BadInput("bad_embedding", message, field="embedding")
-
-
-def _attributes(document: Mapping[str, Any], limits: Limits) -> dict[str, Any] | None:
-    attributes = document.get("attributes")
-    if attributes is None:
-        return None
-    if not isinstance(attributes, dict):
-        raise BadInput("wrong_type", f"attributes is a {describe(attributes)}: send an object", field="attributes")
-    _check_storable(attributes)
-    size = len(msgspec.json.encode(attributes))
-    if size > limits.max_attributes_bytes:
-        raise BadInput(
-            "attributes_too_large",
-            f"attributes take {size} bytes, at most {limits.max_attributes_bytes} are taken: send a reference instead",
-            field="attributes",
-        )
-    return attributes
-
-
-def _check_storable(node: object) -> None:
-    """Refuse integers that a store would round."""
-    if isinstance(node, dict):
-        for item in node.values():
-            _check_storable(item)
-    elif isinstance(node, list):
-        for item in node:
-            _check_storable(item)
-    elif isinstance(node, int) and not -_MAX_INTEGER - 1 <= node <= _MAX_INTEGER:
-        raise BadInput(
-            "wrong_type", f"attributes hold {describe(node)}, beyond 64 bits: send it as a string", field="attributes"
-        )
 
 
 __all__ = ["Command", "CommandKind", "RejectCode", "decode"]
