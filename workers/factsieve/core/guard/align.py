@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from factsieve.core.guard.model import Word
-from factsieve.core.guard.thesaurus import antonyms, relation, same_family
+from factsieve.core.guard.thesaurus import antonyms, known, relation, same_family
 
 
 class Gap(NamedTuple):
@@ -22,7 +22,9 @@ def _opposite(a: Word, b: Word) -> bool:
 
 
 def _akin(a: Word, b: Word) -> bool:
-    return a.key[:4] == b.key[:4] and same_family(a.key, b.key)
+    if a.key[:4] != b.key[:4] or a.role == "n" or b.role == "n":
+        return False
+    return same_family(a.key, b.key, fuzzy=known(a.surface) and known(b.surface))
 
 
 def _covered(a: Word, b: Word) -> bool:

@@ -40,6 +40,8 @@ def compare(candidate: Features, stored: Features) -> Comparison:
     if not (candidate.judgeable and stored.judgeable):
         return Comparison(findings=(Finding("unknown_language", candidate.language, stored.language),), judgeable=False)
     findings, novelty, missing = compare_values(candidate.values, stored.values)
+    if not (candidate.whole and stored.whole):
+        findings.append(Finding("coverage", "" if candidate.whole else "too long", "" if stored.whole else "too long"))
     alignment = Alignment(candidate.words, stored.words)
     order = order_finding(candidate, stored, alignment)
     turned = bool(order) and _converse(candidate, stored, alignment)
@@ -72,8 +74,39 @@ def _converse(candidate: Features, stored: Features, alignment: Alignment) -> bo
 
 _CONVERSES: Final = (("from", "to"), ("before", "after"), ("above", "below"), ("over", "under"))
 _TURNING: Final = frozenset(
-    "before after above below over under more less fewer buy buys bought sell sells sold lend lends lent borrow borrows borrowed teach learn"
-    " parent child follow follows lead leads precede precedes".split()
+    [
+        "before",
+        "after",
+        "above",
+        "below",
+        "over",
+        "under",
+        "more",
+        "less",
+        "fewer",
+        "buy",
+        "buys",
+        "bought",
+        "sell",
+        "sells",
+        "sold",
+        "lend",
+        "lends",
+        "lent",
+        "borrow",
+        "borrows",
+        "borrowed",
+        "teach",
+        "learn",
+        "parent",
+        "child",
+        "follow",
+        "follows",
+        "lead",
+        "leads",
+        "precede",
+        "precedes",
+    ]
 )
 
 
@@ -94,16 +127,27 @@ def _polarity(candidate: Features, stored: Features, alignment: Alignment) -> li
         ]
     if ours == theirs:
         return _scope(candidate, stored, alignment) if ours == 1 else []
-    if ours and theirs and not _denied_elsewhere(candidate, stored) and not _denied_elsewhere(stored, candidate):
+    if (
+        ours
+        and theirs
+        and not _denied_elsewhere(candidate, stored, alignment)
+        and not _denied_elsewhere(stored, candidate, alignment)
+    ):
         return []
     return [Finding("negation", " ".join(n[0] for n in candidate.negations), " ".join(n[0] for n in stored.negations))]
 
 
-def _denied_elsewhere(one: Features, other: Features) -> bool:
+def _denied_elsewhere(one: Features, other: Features, alignment: Alignment) -> bool:
     """Return whether `one` denies a word that `other` states."""
+    twins: dict[str, str] = {}
+    for i, j in alignment.pairs:
+        ours, theirs = alignment.ours[i].key, alignment.theirs[j].key
+        twins[ours], twins[theirs] = theirs, ours
     denied_there = {key for _, key in other.negations}
-    stated_there = {word.key for word in other.words}
-    return any(not key or (key in stated_there and key not in denied_there) for _, key in one.negations)
+    return any(
+        not key or (key in twins and twins[key] not in denied_there and key not in denied_there)
+        for _, key in one.negations
+    )
 
 
 def _scope(candidate: Features, stored: Features, alignment: Alignment) -> list[Finding]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from datetime import date, datetime
 from typing import Final
@@ -16,6 +17,7 @@ from factsieve.core.guard.lexicon import (
     MODALS,
     NEGATIVE_VERBS,
     NEGATORS,
+    PRONOUNS,
     QUANTIFIERS,
     RELATIONS,
 )
@@ -34,6 +36,7 @@ from factsieve.core.guard.quantities import (
 from factsieve.core.guard.scan import Token, scan
 from factsieve.core.guard.stems import PARTICIPLES, open_contraction, stem
 from factsieve.core.guard.textnorm import fold, normalise
+from factsieve.core.guard.thesaurus import normal_form
 
 _QUESTION: Final = re.compile(r"[?？؟]\W*$")
 _LIST_GLUE: Final = frozenset(
@@ -158,7 +161,11 @@ class _Builder:
         phrase = self._phrase(index, lower)
         if phrase:
             return phrase
-        found = relative.at(self.tokens, index, self.language, self.at) if lower in relative.STARTERS else None
+        found = (
+            relative.at(self.tokens, index, self.language, self.at)
+            if lower in relative.STARTERS or self.language == "ko"
+            else None
+        )
         if found:
             last = self.tokens[index + found[1] - 1]
             self._add_value("date", found[0], self.text[self.tokens[index].start : last.end], related=True)
@@ -286,7 +293,11 @@ class _Builder:
             self.pending.append(lower)
             return
         english = self.language == "en"
-        if english and lower in NEGATIVE_VERBS:
+        if (
+            english
+            and lower in NEGATIVE_VERBS
+            and (lower[:4] != "fail" or self.lowers[index + 1 : index + 2] == ["to"])
+        ):
             self.pending.append(lower)
             return
         quantifier = QUANTIFIERS.get(lower)
@@ -313,6 +324,9 @@ class _Builder:
             self.marks.append(("tense", "past", lower))
         elif lower in _IS:
             self.marks.append(("tense", "present", lower))
+        person = PRONOUNS.get(lower)
+        if person is not None and lower in self.function:
+            self.marks.append(("entity", person, lower))
         bound = _BOUNDS.get(lower)
         if bound and self._number_follows(index + 1):
             self.marks.append(("quantifier", bound, lower))
@@ -331,7 +345,7 @@ class _Builder:
         return following.family.startswith(("number", "currency")) or self.lowers[index] in self.numbers
 
     def _content(self, lower: str, token: Token) -> None:
-        key = stem(lower, self.language)
+        key = normal_form(lower, self.language, written_small=token.text.islower())
         role = "w"
         if lower in RELATIONS:
             role = "r"
@@ -421,7 +435,19 @@ _WORD_TIMES: Final = {
     "medianoche": 0,
     "minuit": 0,
 }
-_BY: Final = frozenset("by von par por da door przez".split())
+_BY: Final = frozenset(["by", "von", "par", "por", "da", "door", "przez"])
+
+
+def _short(folded: str) -> str:
+    """Return the fold itself, or its digest where it is long: only its equality is ever asked for then."""
+    return (
+        folded
+        if len(folded) <= _FOLD_LIMIT
+        else "sha256:" + hashlib.sha256(folded.encode("utf-8", "surrogatepass")).hexdigest()
+    )
+
+
+_FOLD_LIMIT: Final = 600
 
 
 def features(text: str, occurred_at: datetime) -> Features:
@@ -447,12 +473,13 @@ def features(text: str, occurred_at: datetime) -> Features:
         features_version=FEATURES_VERSION,
         language=language,
         judgeable=language in JUDGED,
-        folded=fold(normal),
+        folded=_short(fold(normal)),
         words=tuple(builder.words),
         values=tuple(builder.values),
         negations=tuple(negations),
         marks=tuple(dict.fromkeys(builder.marks)),
         small=tuple(sorted(builder.small)),
+        whole=len(tokens) < MAX_TOKENS,
         passive=any(word.role == "p" for word in builder.words) and not _BY.isdisjoint(builder.lowers),
     )
 

@@ -14,9 +14,9 @@ FUNCTION: Final[dict[str, frozenset[str]]] = {
         "a an the this that these those some any such same own s and or but nor so yet if then than as of at by in on to up out off over under for with from into onto"
         " about after before between during through against within without upon per via while because since until till when where which who whom whose what why how"
         " i me my mine myself you your yours yourself he him his himself she her hers herself it its itself we us our ours ourselves they them their theirs themselves"
-        " one ones each other another both either there here am is are was were be been being do does did done doing have has had having will would shall should can"
-        " could may might must ought need not no never none very really quite just also too only even still already now again more most less least much many few"
-        " all every everyone everything somebody someone something anybody anyone anything etc well oh please yes ok okay let lets like"
+        " one ones each other another both either there here am is are was were be been being do does did have has had having will would shall should can"
+        " could may might must ought need not no never none very really quite just also too only even still already now again most least much many few"
+        " all every everyone everything somebody someone something anybody anyone anything etc oh please yes ok okay let lets"
     ),
     "de": _words(
         "der die das den dem des ein eine einen einem einer eines und oder aber ist sind war waren wird werden wurde wurden hat haben hatte sein bin bist im in am an auf"
@@ -55,14 +55,17 @@ FUNCTION: Final[dict[str, frozenset[str]]] = {
     "hi": _words("का की के को से में पर और या है हैं था थी थे यह वह ये वे ने नहीं भी तो ही कि एक"),
 }  # fmt: skip
 
+_LATIN: Final = ("en", "de", "es", "fr", "it", "pt", "nl", "pl", "tr")
 VOTES: Final[dict[str, frozenset[str]]] = {
-    language: words - frozenset().union(*(FUNCTION[other] for other in ("en",) if other != language))
-    if language != "en"
-    else words
-    for language, words in FUNCTION.items()
-    if language in ("en", "de", "es", "fr", "it", "pt", "nl", "pl", "tr")
+    language: FUNCTION[language]
+    - (
+        frozenset().union(*(FUNCTION[other] for other in _LATIN if other != "en"))
+        if language == "en"
+        else FUNCTION["en"]
+    )
+    for language in _LATIN
 }
-"""Words that speak for a language of the Latin script."""
+"""Small words that speak for a language of the Latin script; what English shares with another one speaks for neither."""
 
 LIGHT: Final = _words(
     "make get take give go come put use thing stuff way kind sort type bit lot order certain various several different particular general include provide allow enable help"
@@ -74,7 +77,7 @@ LIGHT: Final = _words(
 """English words that seldom carry the content: rewording brings them in and takes them out. Base forms."""
 
 RELATIONS: Final = _words(
-    "before after above below under over from to into than until since between against without within inside outside for by with on off in out up down during behind"
+    "more less fewer before after above below under over from to into than until since between against without within inside outside for by with on off in out up down during behind"
     " beside near vor nach unter über von bis seit gegen ohne antes después desde hasta avant après depuis jusqu sans prima dopo"
     " до после от без перед"
 )  # fmt: skip
@@ -124,7 +127,7 @@ HARD_QUANTIFIERS: Final = _words(
 
 MODALS: Final[dict[str, str]] = {
     "need": "need", "needs": "need", "must": "must", "shall": "must", "should": "should", "ought": "should", "may": "may", "might": "might", "perhaps": "might", "maybe": "might", "possibly": "might",
-    "probably": "probable", "likely": "probable", "plan": "plan", "plans": "plan", "planned": "plan", "planning": "plan", "intend": "plan", "intends": "plan", 
+    "probably": "probable", "likely": "probable", "plan": "plan", "plans": "plan", "planned": "plan", "planning": "plan", "intend": "plan", "intends": "plan",
     "will": "future", "could": "could", "would": "would", "can": "can", "considering": "might", "thinking": "might",
     "muss": "must", "müssen": "must", "soll": "should", "sollen": "should", "sollte": "should", "darf": "may", "dürfen": "may", "vielleicht": "might", "wird": "future", "plant": "plan",
     "debe": "must", "deben": "must", "puede": "can", "quizás": "might", "quizá": "might", "doit": "must", "doivent": "must", "peut": "can", "peut-être": "might",
@@ -178,3 +181,12 @@ OTHER_ANTONYM_PAIRS: Final = (
     " açık kapalı; önce sonra; مفتوح مغلق; يفتح يغلق; قبل بعد; פתוח סגור; לפני אחרי"
 )  # fmt: skip
 CJK_ANTONYMS: Final = ("开关", "大小", "多少", "高低", "前后", "前後", "上下", "左右", "内外", "早晚", "新旧", "冷热", "黑白", "男女", "有无", "有無", "来去", "买卖", "進退", "増減", "开闭", "開閉", "始終", "南北", "东西", "東西")  # fmt: skip
+
+PRONOUNS: Final[dict[str, str]] = {
+    **dict.fromkeys(["i", "me", "my", "mine", "myself", "ich", "mir", "mich", "mein", "meine", "yo", "mi", "mis", "je", "mon", "ma", "mes", "io", "mio", "mia", "eu", "meu", "minha", "ik", "mijn", "я", "мой", "моя", "мне", "меня"], "I"),
+    **dict.fromkeys(["we", "us", "our", "ours", "ourselves", "wir", "uns", "unser", "unsere", "nosotros", "nuestro", "nuestra", "nous", "notre", "nos", "noi", "nostro", "nostra", "nós", "nosso", "nossa", "wij", "ons", "onze", "мы", "наш", "наша", "нас"], "we"),
+    **dict.fromkeys(["you", "your", "yours", "yourself", "yourselves", "du", "dir", "dich", "dein", "deine", "tú", "tu", "tus", "vous", "votre", "vos", "jij", "jouw", "ты", "твой", "вы", "ваш"], "you"),
+    **dict.fromkeys(["he", "him", "his", "himself", "er", "ihm", "ihn", "él", "il", "lui", "ele", "hij", "hem", "он", "его", "ему"], "he"),
+    **dict.fromkeys(["she", "her", "hers", "herself", "ella", "elle", "lei", "ela", "она", "её", "ей"], "she"),
+}  # fmt: skip
+"""Who a pronoun speaks of. The plural third person stands for anybody and is left out, and so are forms with several readings."""

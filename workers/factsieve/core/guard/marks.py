@@ -83,10 +83,15 @@ def _tenses_differ(a: frozenset[str], b: frozenset[str]) -> bool:
     return bool(a and b and not a & b)
 
 
+def _persons_differ(a: frozenset[str], b: frozenset[str]) -> bool:
+    return bool(a - b) and bool(b - a)
+
+
 _RULES: Final = {
     "question": _always,
     "hedge": _always,
     "quantifier": _quantifiers_differ,
     "modality": _modals_differ,
     "tense": _tenses_differ,
+    "entity": _persons_differ,
 }

@@ -84,7 +84,8 @@ class Features(msgspec.Struct, frozen=True):
     """Everything that `compare` needs to know about one text. Made by `features`, stored with the fact.
 
     `folded` is the text in one case and spacing; `negations` holds each negator with the content word it bears on; `marks` are (kind, value,
-    excerpt) of modality, quantity, tense, question and condition; `small` are the function words, of which only the number of differences counts.
+    excerpt) of modality, quantity, tense, question and condition; `small` are the function words, of which only the number of differences counts; `whole` tells that no part was left
+    unread for length.
     """
 
     features_version: int
@@ -97,6 +98,7 @@ class Features(msgspec.Struct, frozen=True):
     marks: tuple[tuple[str, str, str], ...]
     small: tuple[str, ...] = ()
     passive: bool = False
+    whole: bool = True
 
 
 class Comparison(msgspec.Struct, frozen=True):

@@ -15,7 +15,7 @@ _MARKS: Final = r"\u0300-\u036f\u0483-\u0487\u06d6-\u06ed\u0900-\u0903\u093a-\u0
 LETTERS: Final = rf"[^\W\d_{UNSPACED}]+(?:[{_MARKS}]+[^\W\d_{UNSPACED}]*)*"
 
 _MONTH: Final = "(?:" + "|".join(sorted((re.escape(name) for name in MONTHS), key=len, reverse=True)) + r")(?![^\W\d_])"
-_YEAR: Final = r"(?:1[0-9]{3}|2[0-9]{3})(?!\d|[.,]\d)"
+_YEAR: Final = r"[1-9][0-9]{3}(?!\d|[.,]\d)"
 _ORDINAL: Final = r"(?:st|nd|rd|th|er|º|ª|\.)?"
 
 PHRASES: Final[dict[str, tuple[str, str]]] = {

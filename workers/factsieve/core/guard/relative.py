@@ -9,6 +9,7 @@ from typing import Final
 from factsieve.core.guard import days
 from factsieve.core.guard.quantities import NUMBER_WORDS, unit
 from factsieve.core.guard.scan import Token
+from factsieve.core.guard.stems import stem
 
 _IN: Final = frozenset(("in", "within", "dentro", "dans", "tra", "fra", "em", "over", "через", "за"))
 _AGO: Final = frozenset(("ago", "geleden", "назад", "fa", "atrás", "önce", "temu", "earlier"))
@@ -40,7 +41,7 @@ def at(tokens: Sequence[Token], index: int, language: str, day: date) -> tuple[s
 
 
 def _named_day(tokens: Sequence[Token], index: int, lower: str, language: str, day: date) -> tuple[str, int] | None:
-    step = days.TODAY_WORDS.get(lower)
+    step = days.TODAY_WORDS.get(stem(lower, "ko") if language == "ko" else lower)
     if step is None or language not in days.LANGUAGE_OF_TODAY.get(lower, language).split():
         return None
     if lower == "morgen" and tokens[index].text[0].isupper() and language == "de" and index:

@@ -40,7 +40,40 @@ PARTICIPLES: Final = frozenset(
         for form in row.split()[-1:]
         if form not in ("does", "goes", "is", "cuts", "splits", "spreads", "lets")
     ]
-    + "cut put set hit read spread split let shut hurt cast run come become built sent lent spent held told sold made paid said laid led fed bought brought caught taught sought".split()
+    + [
+        "cut",
+        "put",
+        "set",
+        "hit",
+        "read",
+        "spread",
+        "split",
+        "let",
+        "shut",
+        "hurt",
+        "cast",
+        "run",
+        "come",
+        "become",
+        "built",
+        "sent",
+        "lent",
+        "spent",
+        "held",
+        "told",
+        "sold",
+        "made",
+        "paid",
+        "said",
+        "laid",
+        "led",
+        "fed",
+        "bought",
+        "brought",
+        "caught",
+        "taught",
+        "sought",
+    ]
 )
 """Irregular past participles of English."""
 _BRITISH: Final = (
@@ -148,6 +181,10 @@ def stem(lower: str, language: str) -> str:
 
 
 _PARTICLES: Final = (
+    "입니다",
+    "이에요",
+    "이다",
+    "예요",
     "에서는",
     "에게서",
     "으로",

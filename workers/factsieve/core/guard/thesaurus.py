@@ -25,7 +25,26 @@ def _pairs() -> dict[str, frozenset[str]]:
 _ANTONYMS: Final = _pairs()
 _NEGATIVE_PREFIXES: Final = ("un", "in", "im", "il", "ir", "dis", "non", "de", "a", "mis", "anti")
 _NOT_NEGATED: Final = frozenset(
-    "invaluable inflammable indifferent disease debug deserve decline deliver inform involve install increase income indeed inside unless until under".split()
+    [
+        "invaluable",
+        "inflammable",
+        "indifferent",
+        "disease",
+        "debug",
+        "deserve",
+        "decline",
+        "deliver",
+        "inform",
+        "involve",
+        "install",
+        "increase",
+        "income",
+        "indeed",
+        "inside",
+        "unless",
+        "until",
+        "under",
+    ]
 )
 _NEGATIVE_SUFFIXES: Final = (("less", "ful"), ("less", ""))
 
@@ -51,8 +70,8 @@ def antonyms(a: str, b: str, stem_a: str, stem_b: str) -> bool:
 
 
 @lru_cache(maxsize=16384)
-def same_family(a: str, b: str) -> bool:
-    """Return whether two stems differ in their ending only (derive, derivation) or in one typed letter of a long word."""
+def same_family(a: str, b: str, *, fuzzy: bool) -> bool:
+    """Return whether two stems differ in their ending only: derive, derivation. Unless `fuzzy` one must begin with the whole of the other."""
     if a == b:
         return True
     shorter, longer = sorted((a, b), key=len)
@@ -63,7 +82,9 @@ def same_family(a: str, b: str) -> bool:
         if x != y:
             break
         shared += 1
-    return shared >= 4 and len(longer) - shared <= 5 and len(shorter) - shared <= 2 and shared * 10 >= len(shorter) * 7
+    if len(longer) - shared > 5:
+        return False
+    return shared == len(shorter) or (fuzzy and len(shorter) - shared <= 2 and shared * 10 >= len(shorter) * 7)
 
 
 _DATA: Final = "data/thesaurus.txt.gz"
@@ -121,6 +142,20 @@ def _senses(word: str) -> frozenset[str]:
 def known(word: str) -> bool:
     """Return whether the thesaurus has the word: if not, it may be a name."""
     return bool(_senses(word))
+
+
+@lru_cache(maxsize=65536)
+def normal_form(lower: str, language: str, *, written_small: bool) -> str:
+    """Return the stem of a word. A word of English that the thesaurus does not have may be a name: it keeps its letters, but for an ending if small."""
+    if language != "en" or known(lower):
+        return stem(lower, language)
+    if written_small:
+        if lower.endswith(("ies", "ied")):
+            return lower[:-3] + "y"
+        for ending in ("ing", "ed", "es", "s", "e"):
+            if lower.endswith(ending) and len(lower) > len(ending) + 3 and not lower.endswith("ss"):
+                return lower[: -len(ending)]
+    return lower
 
 
 def _pointers(synset: str, kind: str) -> list[str]:
