@@ -111,10 +111,14 @@ def _added(judge: str, readings: Sequence[Reading], doubtful: tuple[int, ...]) -
     if doubtful:
         reason = readings[doubtful[0]].reason
         return Verdict(choice=Kind.ADD, judge=judge, reason=reason, confidence=DOUBT, review=REVIEW, conflicts=doubtful)
-    weakest = min(readings, key=lambda r: r.sureness, default=None)
-    return Verdict(
-        choice=Kind.ADD,
-        judge=judge,
-        reason=weakest.reason if weakest else "nothing near",
-        confidence=weakest.sureness if weakest else 1.0,
-    )
+    if not readings:
+        return Verdict(choice=Kind.ADD, judge=judge, reason="nothing near", confidence=1.0)
+    weakest = min(readings, key=_surely_other)
+    return Verdict(choice=Kind.ADD, judge=judge, reason=weakest.reason, confidence=_surely_other(weakest))
+
+
+def _surely_other(reading: Reading) -> float:
+    """Return how sure it is that a fact is neither repeated nor retired: repeats and refinements that were not acted on are not."""
+    if reading.relation in (Relation.BOTH_STAND, Relation.UNRELATED):
+        return reading.sureness
+    return 0.9 - 0.5 * reading.sureness

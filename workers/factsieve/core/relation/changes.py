@@ -11,7 +11,7 @@ from factsieve.core.guard.textnorm import normalise
 from factsieve.core.relation import words as w
 from factsieve.core.relation.align import items_of
 from factsieve.core.relation.parse import Clause, parse
-from factsieve.core.relation.tokens import Token, key_of, tokenise, verb_base
+from factsieve.core.relation.tokens import Token, key_of, tokenise
 
 _END: Final = re.compile(
     r"\b(?:no longer|not (?:\w+ ){1,6}?any ?(?:more|longer)|n't (?:\w+ ){1,6}?any ?(?:more|longer)|stopped|stops|has ceased|ceased|ceases|quit|gave up|given up|gives up|giving up|discontinued|abolished|abandoned|scrapped|"

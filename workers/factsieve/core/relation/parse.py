@@ -171,9 +171,9 @@ def _unlisted_verb(tokens: tuple[Token, ...]) -> int | None:
         token, before = tokens[index], tokens[index - 1]
         if token.name or token.comma or token.number or before.low in w.PREPOSITIONS or before.low in w.DETERMINERS:
             continue
-        if token.low.endswith("s") and not token.low.endswith(("ss", "'s", "us")) and len(token.low) > 3:
-            if tokens[index + 1].low in w.DETERMINERS:
-                return index
+        like_a_verb = token.low.endswith("s") and not token.low.endswith(("ss", "'s", "us")) and len(token.low) > 3
+        if like_a_verb and tokens[index + 1].low in w.DETERMINERS:
+            return index
     return None
 
 

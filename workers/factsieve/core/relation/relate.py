@@ -12,13 +12,19 @@ from factsieve.core.relation import mood
 from factsieve.core.relation.align import items_of
 from factsieve.core.relation.changes import STILL_SAYS, ends_state, explicit_change, strip_correction
 from factsieve.core.relation.foreign import relate_foreign
-from factsieve.core.relation.frames import ORDER_REASONS, UNKNOWN_VALUE, relate_frames
+from factsieve.core.relation.frames import relate_frames
 from factsieve.core.relation.labelled import relate_labelled
+from factsieve.core.relation.order import ORDER_REASONS
 from factsieve.core.relation.parse import parse
 from factsieve.core.relation.reading import NliScores, Reading, Relation
+from factsieve.core.relation.value import UNKNOWN_VALUE
 
 SURE: Final = 0.8
 """From this sureness on a `replaces` may retire."""
+CLOSE: Final = 0.7
+"""From this share of aligned words on two statements may say the same in words that no rule knows."""
+APART: Final = 0.5
+"""Below this share of aligned words two statements have little to do with each other, whatever their frame."""
 _MEASURES: Final = frozenset(("unit", "currency", "time"))
 NLI_VETO: Final = 0.8
 """A contradiction score from which two texts are not taken for one statement."""
@@ -106,7 +112,7 @@ def _content(candidate: str, stored: str, comparison: Comparison) -> Reading:
         return _checked(framed, corrected, comparison)
     if ends_state(parse(text), parse(stored)):
         return Reading(Relation.REPLACES, 0.83, "tells what ended the stored state")
-    return _unframed(comparison)
+    return _unframed(candidate, stored, comparison)
 
 
 def _clear(candidate: str, stored: str, comparison: Comparison) -> Reading:
@@ -116,34 +122,48 @@ def _clear(candidate: str, stored: str, comparison: Comparison) -> Reading:
     if not comparison.missing:
         sureness = 0.9 if sorted(ours) == sorted(theirs) else 0.7
         return Reading(Relation.SAME, sureness, "says the same in other words")
-    rest = iter(theirs)
-    in_order = all(key in rest for key in ours)
-    return Reading(Relation.COVERED, 0.85 if in_order else 0.6, "the stored fact says it already, and more")
+    if comparison.aligned < APART and not _in_order(candidate, stored):
+        return Reading(Relation.BOTH_STAND, 0.75, "about the same things, not the same statement")
+    return Reading(
+        Relation.COVERED, 0.85 if _in_order(candidate, stored) else 0.6, "the stored fact says it already, and more"
+    )
 
 
 def _checked(framed: Reading, corrected: bool, comparison: Comparison) -> Reading:
     """Return the reading by form, as far as the guard's findings do not speak against it."""
     kinds = {f.kind for f in comparison.findings}
+    if framed.relation is Relation.CONFLICTS:
+        if corrected:
+            return Reading(Relation.REPLACES, 0.85, "corrects what is stored")
+        if comparison.aligned < APART:
+            return Reading(Relation.BOTH_STAND, 0.8, "the same beginning, about something else")
+        measured = framed.reason == UNKNOWN_VALUE and bool(kinds) and kinds <= _MEASURES
+        if measured and not comparison.novelty and not comparison.missing:
+            return Reading(Relation.REPLACES, 0.85, "another unit or time zone of the same amount")
     if framed.relation in (Relation.REFINES, Relation.COVERED) and kinds - {"number", "quantifier"}:
         return Reading(Relation.CONFLICTS, 0.4, "says nearly the same, but not quite")
     if framed.relation is Relation.REPLACES and not kinds:
         return Reading(Relation.BOTH_STAND, 0.4, "nothing in it excludes what is stored")
-    if framed.relation is Relation.CONFLICTS and framed.reason == UNKNOWN_VALUE and kinds and kinds <= _MEASURES:
-        if not comparison.novelty and not comparison.missing:
-            return Reading(Relation.REPLACES, 0.85, "another unit or time zone of the same amount")
-    if corrected and framed.relation is Relation.CONFLICTS:
-        return Reading(Relation.REPLACES, 0.85, "corrects what is stored")
     return framed
 
 
-def _unframed(comparison: Comparison) -> Reading:
-    if not comparison.findings and comparison.novelty and not comparison.missing:
-        return Reading(Relation.REFINES, 0.6, "says all of it and adds to it")
+def _unframed(candidate: str, stored: str, comparison: Comparison) -> Reading:
+    if not comparison.findings and not comparison.missing and _in_order(stored, candidate):
+        return Reading(Relation.REFINES, 0.75, "says all of it and adds to it")
     if comparison.conflict and comparison.same_subject and comparison.aligned >= 0.7:
         return Reading(Relation.CONFLICTS, 0.4, "may exclude what is stored")
     if not comparison.same_subject:
-        return Reading(Relation.UNRELATED, 0.6, "about something else")
-    return Reading(Relation.BOTH_STAND, 0.4, "not the same, and nothing shows that one puts the other out of force")
+        return Reading(Relation.UNRELATED, 0.9, "about something else")
+    sureness = 0.8 if comparison.aligned < 0.6 else 0.72 if comparison.aligned < CLOSE else 0.4
+    return Reading(
+        Relation.BOTH_STAND, sureness, "not the same, and nothing shows that one puts the other out of force"
+    )
+
+
+def _in_order(part: str, whole: str) -> bool:
+    """Return whether all content words of one text stand in another, in order."""
+    rest = iter(i.key for i in items_of(parse(whole)))
+    return all(i.key in rest for i in items_of(parse(part)))
 
 
 def _weigh(reading: Reading, nli: NliScores | None) -> Reading:

@@ -101,6 +101,13 @@ VALUE_NAMES: Final = words(
 )
 
 SHOWING_NOUNS: Final = words("screen display sign billboard monitor banner poster marquee scoreboard noticeboard")
+GROUP_NOUNS: Final = words(
+    "committee team board choir club list band council panel group staff crew cast jury union association league squad guild society"
+    " network class community commission delegation trade press"
+)
+PLACE_PREPOSITIONS: Final = words(
+    "in at on under underneath beneath behind beside near inside over above below between within outside off next to from by against along"
+)
 NEGATORS: Final = words("not no never none nobody nothing nowhere neither nor without cannot n't hardly")
 MODALS: Final = words("can could may might must shall should will would ought need cannot")
 BE: Final = words("be is are am was were been being 's 're 'm")

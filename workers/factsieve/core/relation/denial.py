@@ -1,0 +1,123 @@
+"""Whether one statement denies the other: by negation, by an opposite word, by a turned liking."""
+
+from __future__ import annotations
+
+from factsieve.core.relation import words as w
+from factsieve.core.relation.align import Item, Segment, is_scope
+from factsieve.core.relation.parse import Clause
+from factsieve.core.relation.polarity import liking, opposite, prefixed
+from factsieve.core.relation.reading import Reading, Relation
+from factsieve.core.relation.shape import both_amounts, is_indefinite, is_state
+from factsieve.core.relation.tokens import Token
+
+
+def denial(
+    told: Clause, known: Clause, ours: tuple[Item, ...], theirs: tuple[Item, ...], parts: tuple[Segment, ...]
+) -> Reading | None:
+    """Return a reading where one statement denies the other: negation, an opposite verb or predicate, a turned liking."""
+    likes, liked = liking(told), liking(known)
+    if likes and liked:
+        return _turned_liking(likes, liked, parts)
+    denied = told.negated != known.negated
+    turned = [p for p in parts if _opposite_predicate(told, known, p)]
+    rest = [p for p in parts if p not in turned and not _without_weight(p)]
+    before = [p for p in rest if not all(i.after_break for i in p.items) and not both_amounts(p)]
+    if not denied and not turned:
+        return None
+    if len(turned) > 1:
+        return None
+    if denied and turned:
+        return (
+            Reading(Relation.BOTH_STAND, 0.6, "an opposite word that is denied says much the same")
+            if not before
+            else None
+        )
+    if denied and any(
+        prefixed(a.token.low, b.token.low) or prefixed(b.token.low, a.token.low)
+        for p in parts
+        for a in p.stored
+        for b in p.candidate
+    ):
+        return Reading(Relation.BOTH_STAND, 0.5, "both deny it, each in its way")
+    if any(i.region == "h" for p in before for i in p.items):
+        return None
+    if _relations(told.head) != _relations(known.head):
+        return Reading(Relation.BOTH_STAND, 0.6, "the opposite, of another group or occasion")
+    if not (is_state(told) and is_state(known)):
+        return Reading(Relation.CONFLICTS, 0.6, "denies what is stored about an event") if not before else None
+    if is_indefinite(known.head) or is_indefinite(told.head):
+        return Reading(Relation.CONFLICTS, 0.5, "denies it of no particular one") if not before else None
+    reason = "denies what is stored" if denied else "says the opposite of what is stored"
+    if not before:
+        return Reading(Relation.REPLACES, 0.92, reason)
+    if all(not p.candidate for p in before) and _covers(ours, theirs) >= 0.6:
+        return Reading(Relation.CONFLICTS, 0.6, reason + ", but not of all of it")
+    if any(p.stored and p.candidate for p in before) or any(is_scope(p.items) for p in before):
+        return Reading(Relation.BOTH_STAND, 0.6, "the opposite, of another thing or occasion")
+    return Reading(Relation.CONFLICTS, 0.6, reason + ", with a condition")
+
+
+def _relations(head: tuple[Token, ...]) -> set[str]:
+    return {t.low for t in head if t.low in w.PREPOSITIONS} if head and head[0].low in w.LEADING else set()
+
+
+def _covers(ours: tuple[Item, ...], theirs: tuple[Item, ...]) -> float:
+    mine = {i.key for i in ours}
+    return sum(i.key in mine for i in theirs) / max(1, len(theirs))
+
+
+def _without_weight(part: Segment) -> bool:
+    """Return whether a difference carries no content of its own: "any", "again", an auxiliary, the word of liking itself."""
+    return all(
+        i.token.low
+        in ("any", "some", "again", "all", "longer", "more", "anymore", "both", "even", "either", "ever", "yet", "much")
+        or (i.region == "v" and i.key in ("do", "be", "have", "can"))
+        for i in part.items
+    )
+
+
+def _opposite_predicate(told: Clause, known: Clause, part: Segment) -> bool:
+    """Return whether a difference is an opposite verb, or opposite words right after a form of be."""
+    if len(part.stored) != 1 or len(part.candidate) != 1:
+        return False
+    one, other = part.stored[0], part.candidate[0]
+    if not opposite(one.token.low, other.token.low):
+        return False
+    if one.region == "v" and other.region == "v":
+        return True
+    for item, clause in ((one, known), (other, told)):
+        if item.region == "v":
+            if not clause.passive:
+                return False
+        elif (
+            item.region != "t"
+            or not (clause.copular or clause.passive)
+            or item.chunk > 0
+            or _first_of_tail(clause, item) is False
+        ):
+            return False
+    return True
+
+
+def _first_of_tail(clause: Clause, item: Item) -> bool:
+    start = len(clause.tokens) - len(clause.tail)
+    between = clause.tokens[start : item.position]
+    return all(
+        t.low in w.LIGHT or t.low.endswith("ly") or t.low in ("again", "not", "switched", "turned") for t in between
+    )
+
+
+def _turned_liking(likes: int, liked: int, parts: tuple[Segment, ...]) -> Reading | None:
+    rest = [
+        p
+        for p in parts
+        if not all(i.region == "v" or i.key in ("like",) for i in p.items) and not all(i.after_break for i in p.items)
+    ]
+    rest = [p for p in rest if not all(i.token.low in ("stand", "really", "very", "much") for i in p.items)]
+    if any(p.stored for p in rest):
+        return Reading(Relation.BOTH_STAND, 0.85, "likes and dislikes of other things stand beside each other")
+    if likes == liked:
+        return None
+    if rest:
+        return Reading(Relation.CONFLICTS, 0.6, "a turned liking, with a condition")
+    return Reading(Relation.REPLACES, 0.93, "a liking that has turned")
