@@ -103,6 +103,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Return whether the candidate is late against a fact."""
         return timeline.is_late(self.at, fact, self.tolerance)
 
+    def answered(self, answer: Answer) -> "Case":
+        """Return the case with one more answer; what was found out about its neighbours stays."""
+        case = msgspec.structs.replace(self, answers=(*self.answers, answer))
+        case.__dict__.update(self.__dict__)
+        return case
+
     def answer(self, *, confirm: bool) -> Answer | None:
         """Return the answer to the confirming (or choosing) question, if it was asked."""
         return next((a for a in self.answers if a.ask.question.confirm == confirm), None)
@@ -148,7 +154,7 @@ def hash_window(case: Case) -> Step | None:
         fact is None
         or case.at < fact.valid_from
         or fact.conflicts_with
-        or guard.names_relative_time(case.candidate.text)
+        or memo.names_relative_time(case.candidate.text)
     ):
         return None
     return _ruling(case, Kind.SKIP, "exact_duplicate", matched=fact, band=Band.EXACT, via="hash_window")

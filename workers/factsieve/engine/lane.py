@@ -184,21 +184,19 @@ class Lane:
             entries=entries,
         )
         await self._hold_fence(items)
-        body = await self._insist(lambda _: self._insert(record), items)
-        stored = decode_record(body)
-        if stored.attempt != record.attempt:
-            await self._insist(lambda _: self._tools.performer.perform(stored), items)
+        body = encode_record(record)
+        stored = await self._insist(lambda _: self._insert(record, body), items)
+        if stored != body and (theirs := decode_record(stored)).attempt != record.attempt:
+            await self._insist(lambda _: self._tools.performer.perform(theirs), items)
             raise WaveLost
         self._tools.observer.recorded(len(entries))
         known = wave.new_vectors(entries)
         await self._insist(lambda _: self._perform(record, known, items), items)
         await self._insist(lambda _: self._tell(pending), items)
 
-    async def _insert(self, record: LedgerRecord) -> bytes:
-        [body] = await self._tools.gathered.insert.many(
-            [(record.record_id, encode_record(record), ledger_fields(record))]
-        )
-        return body
+    async def _insert(self, record: LedgerRecord, body: bytes) -> bytes:
+        [stored] = await self._tools.gathered.insert.many([(record.record_id, body, ledger_fields(record))])
+        return stored
 
     async def _perform(self, record: LedgerRecord, known: dict[str, Vector], items: Sequence[Item]) -> None:
         await self._hold_fence(items)

@@ -22,12 +22,15 @@ class Overlay:
     def __init__(self) -> None:
         self._points: dict[str, Fact] = {}
         self._vectors: dict[str, Vector] = {}
+        self._hashes: dict[str, str] = {}
         self._window: dict[str, list[tuple[datetime, WindowHit]]] = {}
 
     def apply(self, entry: Entry, vectors: Mapping[str, Vector], window_hit: WindowHit | None, at: datetime) -> None:
         """Take up a decision: its effects, the vectors of new and reworded points, and what the hash window will hold of it."""
         for fact in entry.effects:
             self._points[fact.point_id] = fact
+            if fact.point_id in entry.inserts or fact.point_id in entry.reworded or fact.point_id not in self._hashes:
+                self._hashes[fact.point_id] = text_hash(fact.text, fact.slot)
         self._vectors.update(vectors)
         if window_hit is not None:
             self._window.setdefault(entry.text_hash, []).append((at, window_hit))
@@ -47,15 +50,9 @@ class Overlay:
 
     def exact(self, key: str, stored: Iterable[Fact]) -> tuple[Fact, ...]:
         """Return the current facts that say exactly this, by point id."""
-        merged = {fact.point_id: fact for fact in stored}
-        for point_id, fact in self._points.items():
-            if point_id in merged or (fact.status is Status.CURRENT and text_hash(fact.text, fact.slot) == key):
-                merged[point_id] = fact
-        return tuple(
-            fact
-            for _, fact in sorted(merged.items())
-            if fact.status is Status.CURRENT and text_hash(fact.text, fact.slot) == key
-        )
+        merged = {fact.point_id: fact for fact in stored if fact.point_id not in self._points}
+        merged |= {point_id: self._points[point_id] for point_id, its in self._hashes.items() if its == key}
+        return tuple(fact for _, fact in sorted(merged.items()) if fact.status is Status.CURRENT)
 
     def of_slot(self, slot: str, stored: Iterable[Fact], statuses: frozenset[Status]) -> list[Fact]:
         """Return the facts of a slot that have one of the statuses, by point id."""

@@ -11,8 +11,8 @@ from factsieve.core.decide import UNKNOWN_TOKEN_LIMIT, Answer, Ask, Case, LookBa
 from factsieve.core.decision import Entry
 from factsieve.core.errors import Bug, Transient
 from factsieve.core.facts import Candidate, Fact, Kind, Scored, Source, Status
-from factsieve.core.guard import names_relative_time
 from factsieve.core.ids import text_hash
+from factsieve.core.memo import names_relative_time
 from factsieve.core.plan import plan
 from factsieve.core.policy import Policies
 from factsieve.engine.desk import JudgeDesk
@@ -164,18 +164,18 @@ class Wave:
     async def _rule(self, p: Prepared, *, pending: bool) -> tuple[Case, Ruling]:
         if p.hits is None:
             await self._find_near([p])
-        answers: tuple[Answer, ...] = ()
+        case = await self._full_case(p, pending=pending)
         for _ in range(_STEP_LIMIT):
-            case = await self._full_case(p, answers, pending=pending)
             match decide(case):
                 case Ruling() as ruling:
                     return case, ruling
                 case LookBack():
                     await self._look_back(p)
+                    case = await self._full_case(p, pending=pending)
                 case Ask() as ask:
                     if pending and self._desk.is_remote(ask):
                         raise Flush
-                    answers = (*answers, Answer(ask, await self._desk.ask(ask)))
+                    case = case.answered(Answer(ask, await self._desk.ask(ask)))
         raise Bug(f"no ruling for event {p.candidate.event_key} within {_STEP_LIMIT} steps")
 
     def _case(self, p: Prepared) -> Case:
@@ -197,7 +197,7 @@ class Wave:
             confirms_skips=self._desk.confirms_skips,
         )
 
-    async def _full_case(self, p: Prepared, answers: tuple[Answer, ...], *, pending: bool) -> Case:
+    async def _full_case(self, p: Prepared, *, pending: bool) -> Case:
         case = self._case(p)
         limit = case.policy.supersede_scan_limit
         near = await self._merged(p, limit, past=False, pending=pending)
@@ -208,16 +208,21 @@ class Wave:
             rows = scored(await self._merged(p, limit, past=True, pending=pending))
             rows += await self._by_slot(p, p.past_slot, _BELIEVED, known={s.fact.point_id for s in (*rows, *current)})
             past = tuple(rows)
-        coverage = self._ports.embedder.coverage(p.candidate.text) if p.candidate.embedding is None else None
         return msgspec.structs.replace(
             case,
             current=tuple(current),
             best=(near[0].point_id, near[0].similarity) if near else None,
             past=past,
             resolved=True,
-            answers=answers,
-            trusted=coverage is None or not (coverage.truncated or coverage.unknown_share > UNKNOWN_TOKEN_LIMIT),
+            trusted=self._is_trusted(p.candidate, near, case.policy.skip_threshold),
         )
+
+    def _is_trusted(self, candidate: Candidate, near: Sequence[Near], skip_threshold: float) -> bool:
+        """Return whether the vector stands for the whole text; only asked where it might lead to a skip."""
+        if candidate.embedding is not None or not near or near[0].similarity < skip_threshold:
+            return True
+        coverage = self._ports.embedder.coverage(candidate.text)
+        return not (coverage.truncated or coverage.unknown_share > UNKNOWN_TOKEN_LIMIT)
 
     async def _merged(self, p: Prepared, limit: int, *, past: bool, pending: bool) -> list[Near]:
         hits = p.past if past else p.hits
