@@ -55,17 +55,8 @@ FUNCTION: Final[dict[str, frozenset[str]]] = {
     "hi": _words("का की के को से में पर और या है हैं था थी थे यह वह ये वे ने नहीं भी तो ही कि एक"),
 }  # fmt: skip
 
-_LATIN: Final = ("en", "de", "es", "fr", "it", "pt", "nl", "pl", "tr")
-VOTES: Final[dict[str, frozenset[str]]] = {
-    language: FUNCTION[language]
-    - (
-        frozenset().union(*(FUNCTION[other] for other in _LATIN if other != "en"))
-        if language == "en"
-        else FUNCTION["en"]
-    )
-    for language in _LATIN
-}
-"""Small words that speak for a language of the Latin script; what English shares with another one speaks for neither."""
+VOTES: Final[dict[str, frozenset[str]]] = {language: FUNCTION[language] for language in ("en", "de", "es", "fr", "it", "pt", "nl", "pl", "tr")}
+"""Small words that speak for a language of the Latin script, those that it shares with others among them: the one with most of them wins."""
 
 LIGHT: Final = _words(
     "make get take give go come put use thing stuff way kind sort type bit lot order certain various several different particular general include provide allow enable help"
