@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from factsieve.core.guard.model import Word
-from factsieve.core.guard.thesaurus import antonyms, known, relation, same_family
+from factsieve.core.guard.thesaurus import antonyms, known, opposites_of, relation, same_family
 
 
 class Gap(NamedTuple):
@@ -18,7 +18,13 @@ class Gap(NamedTuple):
 
 
 def _opposite(a: Word, b: Word) -> bool:
-    return antonyms(a.surface, b.surface, a.key, b.key)
+    if b.key in opposites_of(a.key) or b.surface in opposites_of(a.surface):
+        return True
+    if (
+        a.key.endswith(b.key[-3:]) or b.surface.endswith("less") or a.surface.endswith("less")
+    ):  # cheap: what a negating affix leaves in common
+        return antonyms(a.surface, b.surface, a.key, b.key)
+    return False
 
 
 def _akin(a: Word, b: Word) -> bool:
@@ -44,6 +50,7 @@ class Alignment:
         self.pairs: list[tuple[int, int]] = []
         self.opposites: list[tuple[int, int]] = []
         self.reworded = 0
+        self._share: float | None = None
         self.narrowed: list[tuple[int, int]] = []
         positions: dict[str, list[int]] = {}
         for index, word in enumerate(theirs):
@@ -71,6 +78,7 @@ class Alignment:
 
     def _settle(self) -> None:
         self._match(_opposite, self.opposites)
+        self.opposites = [(i, j) for i, j in self.opposites if self.ours[i].role != "r" or self._same_neighbour(i, j)]
         before = len(self.pairs)
         self._match(_akin, self.pairs)
         self._join(self.open_ours, self.open_theirs, self.ours, self.theirs)
@@ -78,6 +86,13 @@ class Alignment:
         self._match(_covered, self.pairs)
         self.reworded = len(self.pairs) - before
         self._match(_narrower, self.narrowed)
+
+    def _same_neighbour(self, i: int, j: int) -> bool:
+        """Return whether a relation word stands beside the same word on both sides: `into the water`, `out of the water`."""
+        before = i > 0 and j > 0 and self.ours[i - 1].key == self.theirs[j - 1].key
+        return before or (
+            i + 1 < len(self.ours) and j + 1 < len(self.theirs) and self.ours[i + 1].key == self.theirs[j + 1].key
+        )
 
     def _match(self, test: Callable[[Word, Word], bool], into: list[tuple[int, int]]) -> None:
         left = self.open_theirs
@@ -142,6 +157,11 @@ class Alignment:
 
     def share(self) -> float:
         """Return the share of content words that align, of both directions the smaller."""
+        if self._share is None:
+            self._share = self._count_share()
+        return self._share
+
+    def _count_share(self) -> float:
         size_ours = sum(word.role != "r" for word in self.ours)
         size_theirs = sum(word.role != "r" for word in self.theirs)
         if not size_ours or not size_theirs:

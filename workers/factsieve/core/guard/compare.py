@@ -51,7 +51,7 @@ def compare(candidate: Features, stored: Features) -> Comparison:
             findings.append(order)
     findings += compare_marks(candidate, stored)
     swapped, added, dropped = _words(alignment, candidate, stored)
-    findings += swapped
+    findings += swapped + _shorter_answer(candidate, stored, alignment)
     novelty += added
     missing += dropped
     aligned = alignment.share()
@@ -135,6 +135,18 @@ def _polarity(candidate: Features, stored: Features, alignment: Alignment) -> li
     ):
         return []
     return [Finding("negation", " ".join(n[0] for n in candidate.negations), " ".join(n[0] for n in stored.negations))]
+
+
+def _shorter_answer(candidate: Features, stored: Features, alignment: Alignment) -> list[Finding]:
+    """Find what is gone from the answer in texts of the form `subject: answer`: a list that lost a member is another answer, not a shorter text."""
+    if candidate.answer_at < 0 or stored.answer_at < 0:
+        return []
+    gone = [
+        alignment.theirs[j]
+        for j in alignment.open_theirs
+        if j >= stored.answer_at and alignment.theirs[j].role in "nwcp"
+    ]
+    return [Finding("substitution", "", _excerpt(gone))] if gone else []
 
 
 def _denied_elsewhere(one: Features, other: Features, alignment: Alignment) -> bool:

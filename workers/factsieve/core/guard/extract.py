@@ -109,15 +109,20 @@ class _Builder:
         self.negators = own | NEGATORS["any"]
         self.shouting = not any(map(str.islower, text))
         self.numbers = NUMBER_WORDS.get(language, NUMBER_WORDS["en"])
+        self.conditionals = CONDITIONALS.get(language, _NO_WORDS)
         self.group = 0
         self.glue: list[str] = []
         self.after_be = 0
         self.small: list[str] = []
+        self.answer_at = -1
+        self.colon = text.rfind(": ")
 
     def walk(self) -> None:
         index = 0
         while index < len(self.tokens):
             token = self.tokens[index]
+            if 0 <= self.colon < token.start and self.answer_at < 0:
+                self.answer_at = len(self.words)
             if token.kind == "value":
                 index += self._written_value(index, token)
             elif token.kind == "symbol":
@@ -289,37 +294,51 @@ class _Builder:
             self.after_be = 3
         elif self.after_be:
             self.after_be -= 1
-        if lower in self.negators:
+        if self._denies(lower, index) or self._qualifies(lower, token, index):
+            return
+        self._colours(lower)
+        if lower in self.function and lower not in RELATIONS:
+            if lower in _CONNECTIVES:
+                self.glue.append("and")
+            self.small.append(lower)
+            return
+        self._content(lower, token)
+
+    def _denies(self, lower: str, index: int) -> bool:
+        """Note a negator; `failed` is one before `to` only."""
+        negates = lower in self.negators
+        if not negates and self.language == "en" and lower in NEGATIVE_VERBS:
+            negates = lower[:4] != "fail" or self.lowers[index + 1 : index + 2] == ["to"]
+        if negates:
             self.pending.append(lower)
-            return
-        english = self.language == "en"
-        if (
-            english
-            and lower in NEGATIVE_VERBS
-            and (lower[:4] != "fail" or self.lowers[index + 1 : index + 2] == ["to"])
-        ):
-            self.pending.append(lower)
-            return
-        quantifier = QUANTIFIERS.get(lower)
-        if quantifier is not None:
-            self.marks.append(("quantifier", quantifier, lower))
-            return
-        modal = MODALS.get(lower)
-        if modal is not None and not (lower == "may" and token.text[0].isupper() and index):
-            self.marks.append(("modality", modal, lower))
-            return
-        if (
-            lower in CONDITIONALS and (self.language != "en" or lower not in ("provided", "falls")) and lower != "si"
-        ) or (lower == "si" and self.language in ("es", "fr")):
-            self.marks.append(("hedge", "if", lower))
+        return negates
+
+    def _qualifies(self, lower: str, token: Token, index: int) -> bool:
+        """Note a quantifier, a modal verb or a bound, which then is no content word."""
+        if lower in QUANTIFIERS:
+            self.marks.append(("quantifier", QUANTIFIERS[lower], lower))
+            return True
+        if lower in MODALS and not (lower == "may" and token.text[0].isupper() and index):
+            self.marks.append(("modality", MODALS[lower], lower))
+            return True
+        if lower in _BOUNDS and self._number_follows(index + 1):
+            self.marks.append(("quantifier", _BOUNDS[lower], lower))
+            return True
         if (
             lower == "used"
-            and self.lowers[index + 1 : index + 2] == ["to"]
-            and not self.after_be
             and self.language == "en"
+            and not self.after_be
+            and self.lowers[index + 1 : index + 2] == ["to"]
         ):
             self.marks.append(("tense", "past", "used to"))
-            return
+            return True
+        return False
+
+    def _colours(self, lower: str) -> None:
+        """Note a condition, a tense, a person."""
+        condition = self.conditionals.get(lower)
+        if condition is not None:
+            self.marks.append(("hedge", condition, lower))
         if lower in _WAS:
             self.marks.append(("tense", "past", lower))
         elif lower in _IS:
@@ -327,16 +346,6 @@ class _Builder:
         person = PRONOUNS.get(lower)
         if person is not None and lower in self.function:
             self.marks.append(("entity", person, lower))
-        bound = _BOUNDS.get(lower)
-        if bound and self._number_follows(index + 1):
-            self.marks.append(("quantifier", bound, lower))
-            return
-        if lower in self.function and lower not in RELATIONS:
-            if lower in _CONNECTIVES:
-                self.glue.append("and")
-            self.small.append(lower)
-            return
-        self._content(lower, token)
 
     def _number_follows(self, index: int) -> bool:
         if index >= len(self.tokens):
@@ -435,6 +444,7 @@ _WORD_TIMES: Final = {
     "medianoche": 0,
     "minuit": 0,
 }
+_NO_WORDS: Final[dict[str, str]] = {}
 _BY: Final = frozenset(["by", "von", "par", "por", "da", "door", "przez"])
 
 
@@ -480,6 +490,7 @@ def features(text: str, occurred_at: datetime) -> Features:
         marks=tuple(dict.fromkeys(builder.marks)),
         small=tuple(sorted(builder.small)),
         whole=len(tokens) < MAX_TOKENS,
+        answer_at=builder.answer_at,
         passive=any(word.role == "p" for word in builder.words) and not _BY.isdisjoint(builder.lowers),
     )
 

@@ -55,7 +55,9 @@ FUNCTION: Final[dict[str, frozenset[str]]] = {
     "hi": _words("का की के को से में पर और या है हैं था थी थे यह वह ये वे ने नहीं भी तो ही कि एक"),
 }  # fmt: skip
 
-VOTES: Final[dict[str, frozenset[str]]] = {language: FUNCTION[language] for language in ("en", "de", "es", "fr", "it", "pt", "nl", "pl", "tr")}
+VOTES: Final[dict[str, frozenset[str]]] = {
+    language: FUNCTION[language] for language in ("en", "de", "es", "fr", "it", "pt", "nl", "pl", "tr")
+}
 """Small words that speak for a language of the Latin script, those that it shares with others among them: the one with most of them wins."""
 
 LIGHT: Final = _words(
@@ -125,7 +127,27 @@ MODALS: Final[dict[str, str]] = {
     "deve": "must", "devono": "must", "può": "can", "forse": "might", "должен": "must", "должна": "must", "должны": "must", "может": "may", "возможно": "might",
 }  # fmt: skip
 
-CONDITIONALS: Final = _words("if unless provided assuming whether falls wenn sofern unless si se если jeśli eğer")
+CONDITIONALS: Final[dict[str, dict[str, str]]] = {
+    "en": {
+        "if": "if",
+        "whether": "if",
+        "assuming": "if",
+        "unless": "unless",
+        "when": "when",
+        "whenever": "when",
+        "once": "when",
+    },
+    "de": {"wenn": "if", "falls": "if", "sofern": "if"},
+    "es": {"si": "if"},
+    "fr": {"si": "if"},
+    "it": {"se": "if"},
+    "pt": {"se": "if"},
+    "nl": {"als": "if", "indien": "if"},
+    "ru": {"если": "if"},
+    "pl": {"jeśli": "if"},
+    "tr": {"eğer": "if"},
+}
+"""Words that open a condition, by language."""
 QUESTION_WORDS: Final = _words(
     "who what when where why how which does do did is are can could will would should has have was were"
 )

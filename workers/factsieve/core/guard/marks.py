@@ -83,13 +83,20 @@ def _tenses_differ(a: frozenset[str], b: frozenset[str]) -> bool:
     return bool(a and b and not a & b)
 
 
+def _conditions_differ(a: frozenset[str], b: frozenset[str]) -> bool:
+    """`when` may stand for `if`, but its coming and going alone says little."""
+    if ("unless" in a) != ("unless" in b):
+        return True
+    return ("if" in a and not b & {"if", "when"}) or ("if" in b and not a & {"if", "when"})
+
+
 def _persons_differ(a: frozenset[str], b: frozenset[str]) -> bool:
     return bool(a - b) and bool(b - a)
 
 
 _RULES: Final = {
     "question": _always,
-    "hedge": _always,
+    "hedge": _conditions_differ,
     "quantifier": _quantifiers_differ,
     "modality": _modals_differ,
     "tense": _tenses_differ,

@@ -85,7 +85,7 @@ class Features(msgspec.Struct, frozen=True):
 
     `folded` is the text in one case and spacing; `negations` holds each negator with the content word it bears on; `marks` are (kind, value,
     excerpt) of modality, quantity, tense, question and condition; `small` are the function words, of which only the number of differences counts; `whole` tells that no part was left
-    unread for length.
+    unread for length; `answer_at` is the number of content words before the last colon of a text such as `status: done`, -1 without one.
     """
 
     features_version: int
@@ -99,6 +99,7 @@ class Features(msgspec.Struct, frozen=True):
     small: tuple[str, ...] = ()
     passive: bool = False
     whole: bool = True
+    answer_at: int = -1
 
 
 class Comparison(msgspec.Struct, frozen=True):
@@ -122,3 +123,12 @@ class Comparison(msgspec.Struct, frozen=True):
     def clear(self) -> bool:
         """Whether an automatic skip is allowed."""
         return not self.findings and not self.novelty
+
+    @property
+    def only_words(self) -> bool:
+        """Whether nothing but ordinary words stands against a skip, in texts most of which aligns: what a language model may overrule.
+
+        False for a clear comparison, and wherever a value, name, negation, role, quantity or the like differs.
+        """
+        kinds = {finding.kind for finding in (*self.findings, *self.novelty)}
+        return bool(kinds) and kinds <= {"substitution", "novelty"} and self.aligned >= 0.5

@@ -24,6 +24,14 @@ def _pairs() -> dict[str, frozenset[str]]:
 
 _ANTONYMS: Final = _pairs()
 _NEGATIVE_PREFIXES: Final = ("un", "in", "im", "il", "ir", "dis", "non", "de", "a", "mis", "anti")
+
+
+def opposites_of(word: str) -> frozenset[str]:
+    """Return the listed opposites of a word or of a stem."""
+    return _ANTONYMS.get(word, _NONE)
+
+
+_NONE: Final[frozenset[str]] = frozenset()
 _NOT_NEGATED: Final = frozenset(
     [
         "invaluable",
