@@ -154,6 +154,16 @@ class TestWrite:
         found = facts.run(lambda store: store.get([*ids(many), new_id()]))
         assert found.keys() == set(ids(many))
 
+    def test_large_facts(self, facts):
+        """200 facts with 400 kB each of text and attributes, more than any request may hold, are written and read whole."""
+        namespace = new_namespace()
+        large = [
+            make_fact(namespace, f"{number}" + "ü" * 50_000, attributes={"a": "\u0001" * 50_000})
+            for number in range(200)
+        ]
+        perform(facts, *(insert(fact) for fact in large))
+        assert facts.run(lambda store: store.get(ids(large))) == {fact.point_id: fact for fact in large}
+
     def test_nothing_is_asked_and_nothing_is_answered(self, facts):
         """Empty calls are no errors."""
 

@@ -4,6 +4,7 @@ import asyncio
 import json
 
 import pytest
+from contract_stores import QDRANT_TIMEOUT_S, qdrant_facts, qdrant_opener, qdrant_prefix
 from contract_values import (
     DIMENSION,
     T0,
@@ -18,7 +19,6 @@ from contract_values import (
 )
 from odd_server import http, odd_server
 
-from conftest import QDRANT_TIMEOUT_S, qdrant_facts, qdrant_opener, qdrant_prefix
 from factsieve.adapters.qdrant_ledger import QdrantLedger
 from factsieve.adapters.qdrant_tools import Rest, check_server, collection_name, connect
 from factsieve.core.errors import BadSettings, Bug, Transient

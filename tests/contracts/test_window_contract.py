@@ -123,6 +123,27 @@ def test_the_nearest_entry_is_found(window):
     assert window.run(scenario) == [early, early, late, late, late, early, None]
 
 
+@pytest.mark.parametrize("start", [EPOCH, EPOCH - WINDOW, EPOCH + 1000 * WINDOW, EPOCH - 1000 * WINDOW], ids=str)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_both_ends_of_a_bucket_are_kept(window, start, reverse):
+    """Whatever the order of writes, the first and the last entry of a bucket reach as far as the window to either side.
+
+    At the epoch and before it the microseconds of one bucket have different numbers of digits, and signs.
+    """
+    namespace = new_namespace()
+    instants = [
+        start + timedelta(microseconds=us) for us in (0, 5, 70, 9_999_999, 10_000_000, 299_999_995, 299_999_999)
+    ]
+
+    async def scenario(store):
+        for at in reversed(instants) if reverse else instants:
+            await store.put(namespace, [(TEXT, at, WindowHit(str(at), 1))])
+        edges = [instants[0] - WINDOW, instants[-1] + WINDOW, instants[0] - WINDOW - MICROSECOND]
+        return await store.find(namespace, [(TEXT, at) for at in edges])
+
+    assert window.run(scenario) == [WindowHit(str(instants[0]), 1), WindowHit(str(instants[-1]), 1), None]
+
+
 def test_a_repeated_write_changes_nothing_and_a_later_one_at_the_same_instant_stays(window):
     """Redelivery writes what is there; another fact at the same instant takes the place."""
     namespace, first, second = new_namespace(), new_hit(), new_hit()

@@ -1,6 +1,6 @@
 """Facts in Qdrant: one collection per embedder, one point per row of a fact's story."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -33,6 +33,10 @@ _TIE_MARGIN: Final = 2
 _MAX_HITS: Final = 1024
 _QUERIES_PER_REQUEST: Final = 512
 _POINTS_PER_REQUEST: Final = 256
+_BYTES_PER_REQUEST: Final = 16 << 20
+"""Servers refuse requests above 32 MB (unless told otherwise); sizes are estimated with room to spare."""
+_NUMBER_BYTES: Final = 14
+_FIELDS_BYTES: Final = 4096
 _CURRENT: Final = matches("status", Status.CURRENT)
 _INDEXES: Final[Mapping[str, str | Body]] = {
     "namespace": {"type": "keyword", "is_tenant": True},
@@ -46,6 +50,9 @@ _INDEXES: Final[Mapping[str, str | Body]] = {
     "retired_at": "datetime",
     "version": "integer",
 }
+
+_SETTINGS: Final[Mapping[str, object]] = {"hnsw_config": {"m": 0, "payload_m": 16}}
+"""Every query names its namespace, so graphs are built per namespace (those that are large enough) and none over all of them."""
 
 Found = list[tuple[str, float]]
 
@@ -84,7 +91,7 @@ class QdrantFacts:
     async def prepare(self, *, accept_old_server: bool = False) -> None:
         """Check the server, and create or check the collection. Raises `BadSettings` (says what to do), `Transient`."""
         await check_server(self._client, accept_old_server=accept_old_server)
-        plan = CollectionPlan(self.collection, self._dimension, _INDEXES, self._identity)
+        plan = CollectionPlan(self.collection, self._dimension, _INDEXES, self._identity, _SETTINGS)
         await ensure_collection(self._client, plan)
 
     async def check(self) -> None:
@@ -148,8 +155,9 @@ class QdrantFacts:
 
     async def _searched(self, searches: Sequence[Body]) -> list[Found]:
         answers: list[Any] = []
-        for start in range(0, len(searches), _QUERIES_PER_REQUEST):
-            body = {"searches": searches[start : start + _QUERIES_PER_REQUEST]}
+        most = max(1, min(_QUERIES_PER_REQUEST, _BYTES_PER_REQUEST // (self._dimension * _NUMBER_BYTES)))
+        for start in range(0, len(searches), most):
+            body = {"searches": searches[start : start + most]}
             answers += await self._rest.call("POST", "/points/query/batch", body, {"consistency": self._reading})
         return [
             sorted(
@@ -248,9 +256,25 @@ class QdrantFacts:
     async def write(self, writes: Sequence[FactWrite]) -> None:
         """Perform absolute writes. Raises `Bug` for a bad vector or a point that is written twice, `Transient`."""
         vectors = checked_writes(writes, self._dimension)
-        for start in range(0, len(writes), _POINTS_PER_REQUEST):
-            part = slice(start, start + _POINTS_PER_REQUEST)
+        for part in _parts(writes, self._dimension):
             await self._rest.update(_operations(writes[part], vectors[part]))
+
+
+def _parts(writes: Sequence[FactWrite], dimension: int) -> Iterator[slice]:
+    """Yield the slices of the writes that go into one request each."""
+    start = size = 0
+    for number, write in enumerate(writes):
+        fact = write.fact
+        attributes = 0 if fact.attributes is None else len(msgspec.json.encode(fact.attributes))
+        length = (
+            dimension * _NUMBER_BYTES + 6 * len(fact.text) + attributes + _FIELDS_BYTES
+        )  # control characters become 6
+        if number > start and (number - start == _POINTS_PER_REQUEST or size + length > _BYTES_PER_REQUEST):
+            yield slice(start, number)
+            start, size = number, 0
+        size += length
+    if start < len(writes):
+        yield slice(start, len(writes))
 
 
 def _operations(writes: Sequence[FactWrite], vectors: NDArray[np.float32]) -> list[Body]:
