@@ -94,7 +94,6 @@ REPORTS = {
     "embeddings_requested_total": lambda m: m.searched(1, 0),
     "neighbour_queries_total": lambda m: m.searched(0, 1),
     "wave_events_count": lambda m: m.recorded(3),
-    "stage_duration_seconds_count": lambda m: m.staged("embed", 0.1),
     "foreign_embeddings_ignored_total": lambda m: m.ignored_foreign_embedding(),
     "vectors_distrusted_total": lambda m: m.distrusted("truncated"),
     "wrong_partitions_seen_total": lambda m: m.saw_wrong_partition(),

@@ -49,15 +49,15 @@ class JudgeDesk:
         """Return the verdict; one without a choice is final."""
         judge = self._for(ask)
         verdict = await _answer(judge, ask.question)
-        held_s = 0.0
+        held_s = verdict.latency_ms / 1000
         while verdict.choice is None and judge.is_remote and not self._given_up:
             if held_s >= self._settings.hold_s:
                 self._given_up = True
                 return verdict
             self._observer.waited("judge", verdict.failure or "no answer")
             await self._clock.sleep(self._settings.retry_s)
-            held_s += self._settings.retry_s  # time slept, not the clock's: clocks jump
             verdict = await _answer(judge, ask.question)
+            held_s += self._settings.retry_s + verdict.latency_ms / 1000  # summed up and not the clock's: clocks jump
         if judge.is_remote and verdict.choice is not None:
             self._given_up = False
         return verdict

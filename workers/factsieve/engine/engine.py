@@ -8,6 +8,7 @@ import msgspec
 
 from factsieve.core.errors import BadInput, Transient
 from factsieve.core.facts import Record
+from factsieve.core.offsets import Partitioner, partition_for
 from factsieve.core.policy import Policies, Policy
 from factsieve.engine.commands import Commander
 from factsieve.engine.desk import HoldSettings, JudgeDesk
@@ -26,7 +27,8 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How the engine works.
 
     At most `max_in_flight` events are taken in and not done. `batch_items` bounds what one call of a port carries. `command_keys` are the
-    operators' keys by id, commands older than `command_max_age_s` are refused.
+    operators' keys by id, commands older than `command_max_age_s` are refused. A key outside the partition that `partitioner` would choose
+    is noticed, and with `refuse_wrong_partition` refused.
     """
 
     topics: Topics = Topics()
@@ -37,6 +39,8 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     hold: HoldSettings = HoldSettings()
     max_in_flight: int = 4096
     batch_items: int = 128
+    partitioner: Partitioner = "murmur2"
+    refuse_wrong_partition: bool = False
     command_keys: Mapping[str, bytes] = {}
     command_max_age_s: float = 3600.0
 
@@ -44,9 +48,16 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
 class Engine:
     """Takes records, keeps one lane per namespace, and calls `done` for each record when all that follows from it has happened."""
 
-    def __init__(self, ports: Ports, settings: EngineSettings, observer: Observer | None = None) -> None:
+    def __init__(
+        self,
+        ports: Ports,
+        settings: EngineSettings,
+        observer: Observer | None = None,
+        partition_count: Callable[[str], int | None] = lambda _topic: None,
+    ) -> None:
         self._ports = ports
         self._settings = settings
+        self._partition_count = partition_count
         self._observer = observer or QuietObserver()
         self._gathered = Gathered(ports, self._observer, batch_items=settings.batch_items)
         self._desk = JudgeDesk(ports.judge, ports.local_judge, ports.clock, self._observer, settings.hold)
@@ -105,6 +116,7 @@ class Engine:
         partition = (record.topic, record.partition)
         generation = self._generations[partition]
         try:
+            self._check_partition(record)
             event = decode(record, self._settings.limits, self._ports.clock.now())
         except BadInput as error:
             self._rejecting[partition] += 1
@@ -118,6 +130,23 @@ class Engine:
             self._spawn(self._work(lane))
         else:
             lane.waiting.append(item)
+
+    def _check_partition(self, record: Record) -> None:
+        """Notice a key outside its partition: its namespace has two writers. Raises BadInput where that is to be refused."""
+        count = self._partition_count(record.topic)
+        if count is None or record.key is None:
+            return
+        expected = partition_for(record.key, count, self._settings.partitioner)
+        if expected is None or expected == record.partition:
+            return
+        self._observer.saw_wrong_partition()
+        if self._settings.refuse_wrong_partition:
+            raise BadInput(
+                "wrong_partition",
+                f"key {record.key[:80]!r} is in partition {record.partition}, {self._settings.partitioner} puts it into {expected}: "
+                "let the producer use that partitioner, or set kafka.partitioner to the producer's",
+                field="key",
+            )
 
     def discard(self, partitions: Collection[tuple[str, int]]) -> None:
         """Drop what has not started of these partitions: someone else will take it."""

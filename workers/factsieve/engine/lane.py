@@ -133,6 +133,7 @@ class Lane:
             else:
                 told.append((item, entry))
         await self._tell(told)
+        self._tools.observer.redelivered(len(told))
 
     async def _tell(self, told: Sequence[tuple[Item, Entry]]) -> None:
         await self._tools.performer.remember(entry for _, entry in told)

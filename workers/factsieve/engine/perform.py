@@ -6,7 +6,7 @@ import msgspec
 
 from factsieve.core.decision import Entry, LedgerRecord
 from factsieve.core.errors import Transient
-from factsieve.core.facts import Candidate, Coordinates, Fact, Kind
+from factsieve.core.facts import Candidate, Fact, Kind
 from factsieve.core.ids import derived_id
 from factsieve.engine.ports import Gathered, Observer, Ports
 from factsieve.engine.wave import WaveSettings, new_vectors, window_hit
@@ -131,6 +131,9 @@ class Performer:
         standing = await self._gathered.get.many(list(heads))
         messages += [outbound.fact_message(self._topics, fact) for fact in standing if fact is not None]
         await self._gathered.send.many(messages)
+        for message in messages:
+            if message.topic == self._topics.new_facts:
+                self._observer.changed(_change_type(message))
         for entry, event in told:
             self._observer.decided(entry.decision, replayed=entry.decision.coordinates != event.coordinates)
 
@@ -141,4 +144,7 @@ def _only(entry: Entry, points: Mapping[str, Fact]) -> Entry:
     return msgspec.structs.replace(entry, effects=effects)
 
 
-__all__ = ["Coordinates", "Performer", "ledger_fields", "record_id_of"]
+def _change_type(message: Message) -> str:
+    """Return what a message of new-facts tells: the middle part of its CloudEvents type."""
+    ce_type = dict(message.headers).get("ce_type", b"fact.unknown.v1")
+    return ce_type.decode().split(".")[1]

@@ -58,6 +58,26 @@ class Observer(Protocol):
         """Decided events were dropped, since another worker had recorded them first or the partition was lost."""
         ...
 
+    def redelivered(self, events: int) -> None:
+        """So many events came again, and their stored decisions were performed again."""
+        ...
+
+    def changed(self, change_type: str) -> None:
+        """A change went to new-facts."""
+        ...
+
+    def ignored_foreign_embedding(self) -> None:
+        """A vector that came along was left out."""
+        ...
+
+    def distrusted(self, cause: str) -> None:
+        """A vector stands for too little of its text: `truncated` or `unknown_tokens`."""
+        ...
+
+    def saw_wrong_partition(self) -> None:
+        """An event's key belongs to another partition."""
+        ...
+
 
 class QuietObserver:
     """An observer that keeps nothing."""
@@ -81,6 +101,21 @@ class QuietObserver:
         """Keep nothing."""
 
     def fenced(self, events: int) -> None:
+        """Keep nothing."""
+
+    def redelivered(self, events: int) -> None:
+        """Keep nothing."""
+
+    def changed(self, change_type: str) -> None:
+        """Keep nothing."""
+
+    def ignored_foreign_embedding(self) -> None:
+        """Keep nothing."""
+
+    def distrusted(self, cause: str) -> None:
+        """Keep nothing."""
+
+    def saw_wrong_partition(self) -> None:
         """Keep nothing."""
 
 

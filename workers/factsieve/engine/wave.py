@@ -7,7 +7,7 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from factsieve.core.decide import UNKNOWN_TOKEN_LIMIT, Answer, Ask, Case, LookBack, Ruling, decide, recognise
+from factsieve.core.decide import Answer, Ask, Case, LookBack, Ruling, decide, recognise
 from factsieve.core.decision import Entry
 from factsieve.core.errors import Bug, Transient
 from factsieve.core.facts import Candidate, Fact, Kind, Scored, Source, Status
@@ -28,11 +28,15 @@ _STEP_LIMIT: Final = 8
 
 
 class WaveSettings(msgspec.Struct, frozen=True):
-    """How a wave is decided: `slack` further neighbours are asked for, `window_s` is the hash window in seconds of event time."""
+    """How a wave is decided: `slack` further neighbours are asked for, `window_s` is the hash window in seconds of event time.
+
+    Above `max_unknown_share` of unknown tokens a vector says too little about its text to skip on it.
+    """
 
     slack: int = 8
     window_s: float = 300.0
     window_sources: frozenset[Source] = frozenset({Source.POST_TOOL_USE})
+    max_unknown_share: float = 0.3
 
 
 class Flush(Exception):
@@ -107,6 +111,8 @@ class Wave:
         texts = list(dict.fromkeys(p.candidate.text for p in prepared if p.candidate.embedding is None))
         vectors = dict(zip(texts, await self._gathered.embed(texts), strict=True)) if texts else {}
         for p in prepared:
+            if p.candidate.embedding is None and p.candidate.embedding_model is not None:
+                self._observer.ignored_foreign_embedding()
             given = p.candidate.embedding
             p.vector = vectors[p.candidate.text] if given is None else unit(given)
         hits = await self._gathered.neighbours([self._query(p) for p in prepared])
@@ -222,7 +228,13 @@ class Wave:
         if candidate.embedding is not None or not near or near[0].similarity < skip_threshold:
             return True
         coverage = self._ports.embedder.coverage(candidate.text)
-        return not (coverage.truncated or coverage.unknown_share > UNKNOWN_TOKEN_LIMIT)
+        if coverage.truncated:
+            self._observer.distrusted("truncated")
+        elif coverage.unknown_share > self._settings.max_unknown_share:
+            self._observer.distrusted("unknown_tokens")
+        else:
+            return True
+        return False
 
     async def _merged(self, p: Prepared, limit: int, *, past: bool, pending: bool) -> list[Near]:
         hits = p.past if past else p.hits

@@ -68,7 +68,6 @@ DECLARED: Final[tuple[Declared, ...]] = (
     ),
     Declared("neighbour_queries_total", "counter", "Searches for neighbours."),
     Declared("wave_events", "histogram", "Events that a lane decided and recorded together.", buckets=_SIZES),
-    Declared("stage_duration_seconds", "histogram", "Time of one stage for one wave.", ("stage",), _LATENCY_S),
     Declared("judge_calls_total", "counter", "Questions that a judge answered.", ("judge", "asked", "choice")),
     Declared("judge_failures_total", "counter", "Questions without a usable answer.", ("judge", "asked")),
     Declared("judge_duration_seconds", "histogram", "Time until a judge's answer.", ("judge",), _LATENCY_S),
@@ -216,10 +215,6 @@ class Metrics:
     def fenced(self, events: int) -> None:
         """Decided events were dropped, since another worker had recorded them first or the partition was lost."""
         self._counters["events_fenced_total"].inc(events)
-
-    def staged(self, stage: str, duration_s: float) -> None:
-        """A stage of a wave has ended (`recognise`, `embed`, `search`, `decide`, `record`, `perform`, `emit`)."""
-        self._histograms["stage_duration_seconds"].labels(stage=stage).observe(duration_s)
 
     def ignored_foreign_embedding(self) -> None:
         """A vector that came along was left out."""

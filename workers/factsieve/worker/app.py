@@ -25,7 +25,7 @@ _NEVER_S: Final = 30 * 24 * 3600.0
 _HEARTBEATS_PER_SESSION: Final = 3
 _REBALANCE_MARGIN_S: Final = 2.0
 _WATCHDOG_MARGIN_S: Final = 10.0
-_COMMIT_MARGIN_S: Final = 1.0
+_STOP_LEAST_S: Final = 2.0
 
 
 class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,7 +80,7 @@ class WorkerConfig(msgspec.Struct, frozen=True, kw_only=True):
             self.rebalance_timeout_s,
         )
         _ordered("judge_hold_s + 10", self.judge_hold_s + _WATCHDOG_MARGIN_S, "watchdog_s", self.watchdog_s)
-        _ordered("2 x commit_interval_s", 2 * self.commit_interval_s, "stop_deadline_s", self.stop_deadline_s)
+        _ordered("stop deadline of 2", _STOP_LEAST_S, "stop_deadline_s", self.stop_deadline_s)
         _ordered("max_poll_records", self.max_poll_records, "stream_buffer_records", self.stream_buffer_records)
         _ordered(
             "feed.max_records + max_poll_records", self.feed.max_records + self.max_poll_records,

@@ -200,6 +200,13 @@ class SafeConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] #
     def close(self) -> None:
         """Do nothing: the client is closed by its own thread when that ends, not from another event loop."""
 
+    def partition_count(self, topic: str) -> int | None:
+        """Return how many partitions the brokers told of, or None while that is not known."""
+        if self._consumer is None:
+            return None
+        partitions = self._consumer._client.cluster.partitions_for_topic(topic)
+        return len(partitions) if partitions else None
+
     def backlog(self, tp: TP) -> int:
         """Return how many offsets the broker has behind our position; 0 where that is not known (yet)."""
         subscription = self._consumer._subscription.subscription if self._consumer is not None else None

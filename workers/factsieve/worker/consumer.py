@@ -121,6 +121,10 @@ class SafeConsumer(driver.Consumer):  # type: ignore[misc] # untyped upstream
             )
         )
 
+    def partition_count(self, topic: str) -> int | None:
+        """Return how many partitions a topic has, or None while that is not known."""
+        return self._thread.partition_count(topic)
+
     async def perform_seek(self) -> None:
         """Do nothing (rule 3)."""
 

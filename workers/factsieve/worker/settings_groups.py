@@ -162,16 +162,10 @@ class QdrantSettings(Group):
     """Address of the REST API."""
     api_key: SecretStr | None = None
     """API key."""
-    prefer_grpc: bool = False
-    """Whether neighbour queries go by gRPC, which answers more of them with large collections."""
-    grpc_port: int = Field(default=6334, ge=1, le=65_535)
-    """Port of the gRPC API."""
     accept_old_server: bool = False
     """Whether servers below 1.19 are accepted, which can lose acknowledged writes on restart. Never below 1.17."""
     collection_prefix: str = Field(default="", pattern=r"^[A-Za-z0-9_-]{0,64}$")
     """Put before the names of collections, to share a server."""
-    replication_factor: int = Field(default=1, ge=1)
-    """Copies of each shard of new collections. Above 1 the ledger is written and read by majority."""
     timeout_s: float = Field(default=10.0, gt=0)
     """How long a request may take."""
     max_connections: int = Field(default=16, ge=1)

@@ -1,7 +1,7 @@
 """From settings to running parts: the one place where adapters are chosen and put together."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ from factsieve.engine.wave import WaveSettings
 from factsieve.ports import Embedder, FactStore, Fence, HashWindow, Judge, Ledger, Outbox
 from factsieve.telemetry import log as telemetry_log
 from factsieve.telemetry.metrics import Metrics, make_metrics
-from factsieve.worker.app import EngineContext, WorkerConfig, make_app
+from factsieve.worker.app import EngineContext, SieveApp, WorkerConfig, make_app
 from factsieve.worker.feeds import FeedLimits
 from factsieve.worker.kafka_access import bootstrap_servers, outbox_options, security_of
 from factsieve.worker.run import EXIT_UNREACHABLE, RunOptions, run_worker
@@ -92,6 +92,7 @@ def engine_settings(settings: Settings, embedder: Embedder) -> EngineSettings:
             slack=engine.slack,
             window_s=settings.redis.window_s,
             window_sources=frozenset(settings.redis.window_sources),
+            max_unknown_share=settings.embedder.max_unknown_share,
         ),
         lane=LaneSettings(
             wave_events=engine.wave_size, retry_first_s=engine.retry_first_s, retry_most_s=engine.retry_most_s
@@ -99,6 +100,8 @@ def engine_settings(settings: Settings, embedder: Embedder) -> EngineSettings:
         hold=HoldSettings(hold_s=settings.judge.hold_s, retry_s=settings.judge.hold_retry_s),
         max_in_flight=engine.max_in_flight,
         batch_items=engine.batch_items,
+        partitioner=settings.kafka.partitioner,
+        refuse_wrong_partition=settings.kafka.wrong_partition == "refuse",
         command_keys=settings.command_keys(),
         command_max_age_s=settings.commands.max_age_s,
     )
@@ -114,11 +117,12 @@ def build_engine(
     outbox: Outbox,
     fence: Fence,
     observer: Observer | None = None,
+    partition_count: Callable[[str], int | None] = lambda _topic: None,
 ) -> Engine:
     """Return an engine over these stores, with the configured judges and the system's clock."""
     judge, local_judge = build_judges(settings)
     ports = Ports(facts, ledger, window, embedder, judge, local_judge, outbox, SystemClock(), fence)
-    return Engine(ports, engine_settings(settings, embedder), observer)
+    return Engine(ports, engine_settings(settings, embedder), observer, partition_count)
 
 
 @dataclass(frozen=True)
@@ -237,6 +241,11 @@ async def _serve(settings: Settings) -> int:
         )
         await _check_window(window)
         engines: list[Engine] = []
+        apps: list[SieveApp] = []
+
+        def partition_count(topic: str) -> int | None:
+            consumer = apps[0].safe_consumer if apps else None
+            return None if consumer is None else consumer.partition_count(topic)
 
         def make_engine(context: EngineContext) -> Engine:
             engine = build_engine(
@@ -248,12 +257,20 @@ async def _serve(settings: Settings) -> int:
                 outbox=outbox,
                 fence=context.fence,
                 observer=metrics,
+                partition_count=partition_count,
             )
             engines.append(engine)
             return engine
 
         app = make_app(worker_config(settings), make_engine)
-        _observe(metrics, engines[0], settings, stores.embedder, policies.default.fingerprint)
+        apps.append(app)
+        metrics.built(
+            version=__version__,
+            embedder=stores.embedder.fingerprint,
+            judge=settings.judge.effective_name,
+            policy=policies.default.fingerprint,
+        )
+        _observe(metrics, app, engines[0], outbox)
         options = RunOptions(
             registry=metrics.registry,
             stores={"qdrant": stores.facts.check, "ledger": stores.ledger.check, "redis": window.check},
@@ -271,10 +288,29 @@ async def _check_window(window: RedisWindow) -> None:
         log.warning("redis_unreachable", error=str(error))
 
 
-def _observe(metrics: Metrics, engine: Engine, settings: Settings, embedder: Embedder, policy: str) -> None:
-    metrics.built(
-        version=__version__, embedder=embedder.fingerprint, judge=settings.judge.effective_name, policy=policy
-    )
+def _observe(metrics: Metrics, app: SieveApp, engine: Engine, outbox: KafkaOutbox) -> None:
+    """Let the metrics that others count be read where they are counted."""
+
+    def lag() -> list[tuple[dict[str, str], float]]:
+        consumer = app.safe_consumer
+        if consumer is None:
+            return []
+        return [
+            ({"topic": topic, "partition": str(partition)}, float(consumer.lag_of((topic, partition))))
+            for topic, partition in sorted(app.fence.held)
+        ]
+
+    metrics.observe("events_done_total", lambda: app.feeds.done_total)
+    metrics.observe("events_in_flight", lambda: engine.in_flight)
+    metrics.observe("lanes_open", lambda: engine.lanes)
+    metrics.observe("lag_events", lag)
+    metrics.observe("partitions_assigned", lambda: len(app.fence.held))
+    metrics.observe("rebalances_total", lambda: app.coupling.rebalances_total)
+    metrics.observe("commits_total", lambda: app.coupling.commits_total)
+    metrics.observe("commit_failures_total", lambda: app.coupling.commit_failures_total)
+    metrics.observe("drain_timeouts_total", lambda: app.coupling.drain_timeouts_total)
+    metrics.observe("messages_sent_total", lambda: outbox.sent_total)
+    metrics.observe("messages_failed_total", lambda: outbox.failed_total)
 
 
 def run(settings: Settings) -> int:
