@@ -37,6 +37,7 @@ _BYTES_PER_REQUEST: Final = 16 << 20
 """Servers refuse requests above 32 MB (unless told otherwise); sizes are estimated with room to spare."""
 _NUMBER_BYTES: Final = 14
 _FIELDS_BYTES: Final = 4096
+_ESCAPED_BYTES: Final = 6
 _CURRENT: Final = matches("status", Status.CURRENT)
 _INDEXES: Final[Mapping[str, str | Body]] = {
     "namespace": {"type": "keyword", "is_tenant": True},
@@ -266,9 +267,8 @@ def _parts(writes: Sequence[FactWrite], dimension: int) -> Iterator[slice]:
     for number, write in enumerate(writes):
         fact = write.fact
         attributes = 0 if fact.attributes is None else len(msgspec.json.encode(fact.attributes))
-        length = (
-            dimension * _NUMBER_BYTES + 6 * len(fact.text) + attributes + _FIELDS_BYTES
-        )  # control characters become 6
+        text = _ESCAPED_BYTES * len(fact.text)
+        length = dimension * _NUMBER_BYTES + text + attributes + _FIELDS_BYTES
         if number > start and (number - start == _POINTS_PER_REQUEST or size + length > _BYTES_PER_REQUEST):
             yield slice(start, number)
             start, size = number, 0
