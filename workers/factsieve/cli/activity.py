@@ -66,4 +66,6 @@ def _print(decision: dict[str, Any], *, as_json: bool) -> None:
         return
     at = str(decision["decided_at"])[:19].replace("T", " ")
     again = " [dim](again)[/dim]" if decision.get("replayed") else ""
-    out().print(f"[dim]{at}[/dim] {escape(str(decision.get('namespace')))} {decision_line(decision)}{again}")
+    console = out()
+    line = f"[dim]{at}[/dim] {escape(str(decision.get('namespace')))} {decision_line(decision)}{again}"
+    console.print(line, soft_wrap=not console.is_terminal)

@@ -11,7 +11,7 @@ from typing import Any, Final, Self
 import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from factsieve.adapters.kafka_client import KafkaSecurity, kafka_errors
+from factsieve.adapters.kafka_client import KafkaSecurity, end_offsets, kafka_errors
 from factsieve.adapters.kafka_outbox import KafkaOutbox, OutboxOptions
 from factsieve.core.errors import Transient
 from factsieve.ports import Message
@@ -81,7 +81,7 @@ class Reader:
                 numbers = await self._partitions(consumer)
                 partitions = [TopicPartition(self._topic, number) for number in sorted(numbers)]
                 consumer.assign(partitions)
-                self.ends = await consumer.end_offsets(partitions)
+                self.ends = await asyncio.wait_for(end_offsets(consumer, partitions), START_TIMEOUT_S)
                 self.begins = await consumer.beginning_offsets(partitions)
             except BaseException:
                 await consumer.stop()

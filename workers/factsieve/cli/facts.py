@@ -25,6 +25,12 @@ if TYPE_CHECKING:
 MAX_NAMESPACES: Final = 64
 """In so many namespaces at most --like searches by itself."""
 
+AS_OF_SEARCH: Final = 256
+"""So many neighbours are looked at for those that were true at a time."""
+
+_UNSEEN: Final = frozenset({Status.ERASED, Status.ARCHIVED})
+"""Not listed: rows without text, and former beliefs, which `history` tells."""
+
 AsJson = Annotated[bool, typer.Option("--json", help="One a line, as JSON.")]
 
 
@@ -118,7 +124,7 @@ async def _find(
         if like is not None:
             return await _nearest(stores.facts, stores.embedder, like, namespace, as_of, limit)
         found = await stores.facts.select(namespace, as_of=as_of, known_at=known_at, current_only=not every)
-        return [fact for fact in found if fact.status is not Status.ERASED], {}
+        return [fact for fact in found if fact.status not in _UNSEEN], {}
 
 
 async def _nearest(
@@ -134,7 +140,8 @@ async def _nearest(
         if len(namespaces) > MAX_NAMESPACES:
             raise BadSettings(f"there are {len(namespaces)} namespaces: name one with --namespace")
     past = [False] if as_of is None else [False, True]
-    queries = [NeighbourQuery(name, vector, limit, -1.0, old) for name in namespaces for old in past]
+    wanted = limit if as_of is None else max(limit, AS_OF_SEARCH)
+    queries = [NeighbourQuery(name, vector, wanted, -1.0, old) for name in namespaces for old in past]
     hits = [hit for found in await store.neighbours(queries) for hit in found if hit.fact is not None]
     hits.sort(key=lambda hit: (-hit.similarity, hit.point_id))
     kept = [hit for hit in hits if hit.fact and (as_of is None or hit.fact.valid_from <= as_of < hit.fact.valid_to)]

@@ -90,9 +90,9 @@ def run(arguments: list[str] | None = None) -> NoReturn:
             traceback.print_exc()
         console = err()
         if code == EXIT_BUG:
-            console.print(f"factsieve: {type(error).__name__}: {error}", style="red", markup=False)
+            console.print(f"factsieve: {type(error).__name__}: {error}", style="red", markup=False, soft_wrap=True)
             console.print("This is a bug. `factsieve --debug ...` shows where it happened; please report it.")
         else:
-            console.print(f"factsieve: {error}", style="red", markup=False)
+            console.print(f"factsieve: {error}", style="red", markup=False, soft_wrap=True)
         sys.exit(code)
     sys.exit(0)

@@ -82,7 +82,7 @@ def report(decisions: Sequence[Decision], *, as_json: bool) -> None:
     console = out()
     shown = decisions if len(decisions) <= FEW else [one for one in decisions if one["decision"] is None]
     for decision in shown[:MAX_SHOWN]:
-        console.print(decision_line(decision))
+        console.print(decision_line(decision), soft_wrap=not console.is_terminal)
     if len(shown) > MAX_SHOWN:
         console.print(f"... and {len(shown) - MAX_SHOWN} more refused")
     console.print(summary(count(decisions)))

@@ -21,6 +21,7 @@ STYLE: Final = {
 }
 FEW: Final = 12
 """Up to so many decisions are printed one by one."""
+MAX_FINDINGS: Final = 2
 
 
 def out() -> Console:
@@ -68,23 +69,28 @@ def why(decision: Mapping[str, Any]) -> str:
         return f"{error.get('code', 'refused')}: {error.get('message', '')}"
     said = [str(decision.get("reason", ""))]
     similarity = (decision.get("dedup_signal") or {}).get("max_sim", 0.0)
-    if similarity and decision.get("matched_id"):
+    if decision.get("matched_text") not in (None, decision.get("text")):
         said.append(f"similarity {similarity:.2f}")
-    findings = [f"{one['kind']} {one['ours']} / {one['theirs']}" for one in decision.get("findings") or ()]
-    if findings:
-        said.append("differs in " + ", ".join(findings[:2]))
-    judges = [one for one in decision.get("judges") or () if one.get("choice")]
-    if judges:
-        said.append(f"{judges[-1]['judge']} said {judges[-1]['choice']}")
+    said += [difference(one) for one in (decision.get("findings") or ())[:MAX_FINDINGS]]
+    said += [f"{one['judge']} says {one['choice']}" for one in (decision.get("judges") or ())[-1:] if one.get("choice")]
     if decision.get("review"):
-        said.append(f"for review: {decision['review']}")
+        said.append(f"for review ({decision['review']})")
     return "; ".join(said)
+
+
+def difference(finding: Mapping[str, str]) -> str:
+    """Return a guard finding in a few words: its kind, what the candidate says, what the stored fact says."""
+    sides = [finding["ours"], finding["theirs"]]
+    said = " / ".join(sides) if all(sides) else sides[0] or f"without {sides[1]}"
+    return f"{finding['kind'].replace('_', ' ')}: {said}"
 
 
 def decision_line(decision: Mapping[str, Any]) -> str:
     """Return a decision as one line with markup: what, which statement, against which, why."""
     kind = kind_of(decision)
-    text = decision.get("text") or decision.get("event_id") or ""
+    text = decision.get("text")
+    if not isinstance(text, str) or not text.strip():
+        text = f"({decision.get('event_id')})"
     matched = decision.get("matched_text")
     against = ""
     if matched and matched != text and kind != Kind.ADD:

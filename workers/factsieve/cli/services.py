@@ -62,10 +62,8 @@ def down(
     from factsieve.localstack.stack import stop_running
 
     stopped = stop_running(state_dir)
-    if not stopped:
-        out().print(f"Nothing was running in {state_dir}.", markup=False)
-        return
-    out().print(f"Stopped: {', '.join(name for name in stopped if name != 'owner') or 'the stack'}.", markup=False)
+    said = f"Stopped what ran in {state_dir}." if stopped else f"Nothing was running in {state_dir}."
+    out().print(said, markup=False)
 
 
 def worker(config: ConfigFile = None, assignments: Overrides = None) -> None:

@@ -26,21 +26,23 @@ class Told(msgspec.Struct, frozen=True):
 
 def telling(decisions: Sequence[Decision]) -> list[Told]:
     """Return the most telling decisions, in order of kind. `decisions` must be in the order in which they were made."""
-    returned = _returned(decisions)
+    back = _choose([(0.0, one) for one in _returned(decisions)])
+    taken = {one["decision_id"] for one in back}
     rows: list[Told] = []
-    taken: set[str] = set()
     for case, rank in CASES:
         fits = [
             (score, one) for one in decisions if (score := rank(one)) is not None and one["decision_id"] not in taken
         ]
         chosen = _choose(fits)
         taken.update(one["decision_id"] for one in chosen)
-        rows += [Told(case, one, first=number == 0) for number, one in enumerate(chosen)]
+        rows += _rows(case, chosen)
         if case == "new value":
-            back = _choose([(0.0, one) for one in returned])
-            rows += [Told("and back again", one, first=number == 0) for number, one in enumerate(back)]
-            taken.update(one["decision_id"] for one in back)
+            rows += _rows("and back again", back)
     return rows + _loops(decisions)
+
+
+def _rows(case: str, decisions: Sequence[Decision]) -> list[Told]:
+    return [Told(case, one, first=number == 0) for number, one in enumerate(decisions)]
 
 
 def _choose(fits: Iterable[tuple[float, Decision]]) -> list[Decision]:
@@ -59,8 +61,13 @@ def _where(decision: Decision, *kinds: Kind) -> bool:
 
 
 def _reworded(decision: Decision) -> float | None:
-    same = decision.get("matched_text") in (None, decision.get("text"))
-    return -_similarity(decision) if _where(decision, Kind.SKIP) and not same and not _is_late(decision) else None
+    fits = decision.get("reason") == "similar" and decision.get("matched_text") != decision.get("text")
+    return -_similarity(decision) if fits else None  # the less alike the words, the more there is to tell
+
+
+def _judged_the_same(decision: Decision) -> float | None:
+    fits = decision.get("reason") == "judged_same" and decision.get("matched_text") != decision.get("text")
+    return _similarity(decision) if fits else None
 
 
 def _exact(decision: Decision) -> float | None:
@@ -108,6 +115,7 @@ def _is_late(decision: Decision) -> bool:
 CASES: Final[tuple[tuple[str, Callable[[Decision], float | None]], ...]] = (
     ("exact repeat", _exact),
     ("reworded repeat", _reworded),
+    ("judged the same", _judged_the_same),
     ("more detail", _more_detail),
     ("same words, another day", _another_day),
     ("new value", _new_value),

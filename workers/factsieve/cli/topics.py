@@ -85,11 +85,12 @@ def create_topics(connected: Connected, *, partitions: int | None = None, replic
 
 
 def specs_of(connected: Connected, partitions: int | None, replication: int | None) -> "list[TopicSpec]":
-    """Return what the topics are to be, with other numbers of partitions and replicas where they are given."""
+    """Return what the topics are to be, with other numbers where they are given; the local stack's one broker keeps one replica."""
     from factsieve.wire.topic_specs import load_specs
 
+    copies = 1 if replication is None and connected.local else replication
     return [
-        msgspec.structs.replace(spec, partitions=partitions or spec.partitions, replicas=replication or spec.replicas)
+        msgspec.structs.replace(spec, partitions=partitions or spec.partitions, replicas=copies or spec.replicas)
         for spec in load_specs(connected.topics).values()
     ]
 
