@@ -1,11 +1,12 @@
 """How a Kafka client reaches its brokers: addresses, TLS and SASL, as options of aiokafka's clients."""
 
 import ssl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Literal
 
 import msgspec
+from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
 from factsieve.core.errors import BadSettings, Transient
@@ -103,3 +104,22 @@ def describe(error: BaseException) -> str:
     text = str(error)
     name = type(error).__name__
     return text if text.startswith(name) or name in text else f"{name}: {text}" if text else name
+
+
+_FETCH_MS: Final = 1_000
+
+
+async def end_offsets(consumer: AIOKafkaConsumer, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    """Return the offset after the last record of each assigned partition; the consumer's positions are left anywhere.
+
+    It is the high watermark that comes with a fetch. Asked for the latest offset (ListOffsets), the local stack's broker answers with
+    the start of its last batch of records, so that whoever begins there reads that batch again. Raises KafkaError.
+    """
+    listed: dict[TopicPartition, int] = await consumer.end_offsets(list(partitions))
+    begins = await consumer.beginning_offsets(list(listed))
+    filled = [one for one, end in listed.items() if end > begins[one]]
+    for one in filled:
+        consumer.seek(one, listed[one] - 1)
+    while unknown := [one for one in filled if consumer.highwater(one) is None]:
+        await consumer.getmany(*unknown, timeout_ms=_FETCH_MS, max_records=1)
+    return listed | {one: max(listed[one], consumer.highwater(one)) for one in filled}
