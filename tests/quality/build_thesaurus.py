@@ -2,8 +2,8 @@
 
     python tests/quality/build_thesaurus.py DICT_FOLDER workers/factsieve/core/guard/data/thesaurus.txt.gz
 
-Kept are single words that occur in WordNet's sense-tagged texts and their synonyms, with their first four senses per part of speech and those
-that occur there, and of the synsets their hypernyms, similar adjectives and derivationally related synsets. Debian ships the files as
+Kept are single words that occur in WordNet's sense-tagged texts and their synonyms, with their first four senses per part of speech and
+those that occur there, and of the synsets their hypernyms, similar adjectives and derivationally related synsets. Debian ships the files as
 `wordnet-base`.
 """
 
@@ -60,7 +60,9 @@ def main(folder: Path, target: Path) -> None:
             fields = line.split()
             lemma = fields[0]
             offsets = fields[6 + int(fields[3]) :]
-            if not lemma.isalpha() or not (lemma in common or any(word in common for offset in offsets for word in members[pos + offset])):
+            if not lemma.isalpha() or not (
+                lemma in common or any(word in common for offset in offsets for word in members[pos + offset])
+            ):
                 continue
             chosen = [
                 pos + offset

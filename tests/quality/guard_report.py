@@ -23,8 +23,17 @@ from value_pairs import value_pairs
 from factsieve.core.guard import compare, features
 
 SETS = (
-    "sick_train", "sick_trial", "mrpc_train", "mrpc_val", "gptcache_mock", "glue_negation", "antonym", "situatedqa_dev", "locomo_labelled", "replace_or_both",
-)  # fmt: skip
+    "sick_train",
+    "sick_trial",
+    "mrpc_train",
+    "mrpc_val",
+    "gptcache_mock",
+    "glue_negation",
+    "antonym",
+    "situatedqa_dev",
+    "locomo_labelled",
+    "replace_or_both",
+)
 AT = datetime(2025, 5, 6, 10, tzinfo=UTC)
 
 

@@ -5,13 +5,57 @@ import re
 import string
 from collections.abc import Iterator, Sequence
 
-NUMBERS = "two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty".split()
-MONTHS = "January February March April May June July August September October November December".split()
-WEEKDAYS = "Monday Tuesday Wednesday Thursday Friday Saturday Sunday".split()
+NUMBERS = [
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "twenty",
+    "thirty",
+    "forty",
+    "fifty",
+]
+MONTHS = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+]
+WEEKDAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"]
 UNITS = [
-    ("seconds", "minutes"), ("minutes", "hours"), ("hours", "days"), ("days", "weeks"), ("weeks", "months"), ("MB", "GB"), ("GB", "TB"), ("km", "m"), ("kg", "g"),
-    ("euros", "dollars"), ("million", "billion"), ("°C", "°F"), ("percent", "euros"), ("Mbit", "MB"), ("litres", "gallons"), ("kHz", "MHz"), ("am", "pm"),
-]  # fmt: skip
+    ("seconds", "minutes"),
+    ("minutes", "hours"),
+    ("hours", "days"),
+    ("days", "weeks"),
+    ("weeks", "months"),
+    ("MB", "GB"),
+    ("GB", "TB"),
+    ("km", "m"),
+    ("kg", "g"),
+    ("euros", "dollars"),
+    ("million", "billion"),
+    ("°C", "°F"),
+    ("percent", "euros"),
+    ("Mbit", "MB"),
+    ("litres", "gallons"),
+    ("kHz", "MHz"),
+    ("am", "pm"),
+]
 
 
 def changed(text: str, random_: random.Random) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,6 @@
 """Languages and scripts: negators of the main ones, text without spaces, right-to-left text, and scripts without rules."""
 
 import pytest
-
 from guard_helpers import against, kinds
 
 NEGATED = [

@@ -2,11 +2,11 @@
 
 import msgspec
 import pytest
+from guard_helpers import MAY_6, against, kinds
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from factsieve.core.guard import FEATURES_VERSION, FINDING_KINDS, Features, compare, features, introduces, resolves_same
-from guard_helpers import MAY_6, against, kinds
 
 _SUBJECT = st.sampled_from(
     ["The kiln", "Depot Ghent", "Vera Holm", "El horno", "Das Lager", "Склад", "The north pump's filter"]
@@ -78,7 +78,20 @@ def test_another_number_always_fires(subject: str, verb: str, thing: str, one: i
 def test_dates_in_two_notations(one, two) -> None:
     """A date equals itself in every notation and no other date in any."""
     notations = ("{0.year:04d}-{0.month:02d}-{0.day:02d}", "{0.day} {1} {0.year:04d}", "{1} {0.day}, {0.year:04d}")
-    months = "January February March April May June July August September October November December".split()
+    months = [
+        "January",
+        "February",
+        "March",
+        "April",
+        "May",
+        "June",
+        "July",
+        "August",
+        "September",
+        "October",
+        "November",
+        "December",
+    ]
     if one.year < 1000 or two.year < 1000:
         return
     for first in notations:

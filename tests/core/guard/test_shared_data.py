@@ -4,12 +4,13 @@ import base64
 import json
 import sys
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from guard_helpers import MAY_6
 
 from factsieve.core.guard import compare, features, introduces, names_relative_time
-from guard_helpers import MAY_6
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "quality"))
 from value_pairs import value_pairs
@@ -50,7 +51,7 @@ def test_strings_that_break_parsers_do_not_break_the_guard(shared: Path) -> None
     ]
     assert len(naughty) > 400
     read = [features(text, MAY_6) for text in naughty]
-    for one, other in zip(read, read[1:], strict=False):
+    for one, other in pairwise(read):
         compare(one, other)
         assert compare(one, one).clear
     for text in naughty:

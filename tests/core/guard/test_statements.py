@@ -1,7 +1,6 @@
 """Negation, opposites, roles, quantity, modality, tense, names and rewording."""
 
 import pytest
-
 from guard_helpers import against, kinds
 
 SAME = [

@@ -3,9 +3,9 @@
 from datetime import UTC, datetime
 
 import pytest
+from guard_helpers import MAY_6, against, kinds
 
 from factsieve.core.guard import names_relative_time, resolves_same
-from guard_helpers import MAY_6, against, kinds
 
 MAY_7 = datetime(2025, 5, 7, 10, tzinfo=UTC)
 MAY_13 = datetime(2025, 5, 13, 10, tzinfo=UTC)
@@ -14,10 +14,21 @@ MAY_13 = datetime(2025, 5, 13, 10, tzinfo=UTC)
 @pytest.mark.parametrize(
     "text",
     [
-        "The audit is tomorrow.", "She left yesterday.", "The audit is next Monday.", "Last week the pump broke.", "The pass ends in two days.", "He moved 3 months ago.",
-        "Die Prüfung ist morgen.", "La visita es mañana.", "Le train part demain.", "Проверка завтра.", "会议在明天。", "点検は来週です。", "회의는 내일이다.",
+        "The audit is tomorrow.",
+        "She left yesterday.",
+        "The audit is next Monday.",
+        "Last week the pump broke.",
+        "The pass ends in two days.",
+        "He moved 3 months ago.",
+        "Die Prüfung ist morgen.",
+        "La visita es mañana.",
+        "Le train part demain.",
+        "Проверка завтра.",
+        "会议在明天。",
+        "点検は来週です。",
+        "회의는 내일이다.",
     ],
-)  # fmt: skip
+)
 def test_relative_time_is_seen(text: str) -> None:
     """Words that mean another day on another day are found in the main languages."""
     assert names_relative_time(text)

@@ -1,7 +1,6 @@
 """Numbers, units, dates, times, versions and identifiers: equal values never fire, other values always do."""
 
 import pytest
-
 from guard_helpers import against, kinds
 
 EQUAL = [

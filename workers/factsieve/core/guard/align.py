@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from factsieve.core.guard.model import Word
@@ -132,12 +133,10 @@ class Alignment:
         matched = sorted([*self.pairs, *self.opposites, *self.narrowed])
         frames = [(-1, -1), *matched, (len(self.ours), len(self.theirs))]
         open_ours, open_theirs = set(self.open_ours), set(self.open_theirs)
-        after = {}
         targets = sorted([-1, *(j for _, j in matched), len(self.theirs)])
-        for a, b in zip(targets, targets[1:], strict=False):
-            after[a] = b
+        after = dict(pairwise(targets))
         found = []
-        for (i0, j0), (i1, j1) in zip(frames, frames[1:], strict=False):
+        for (i0, j0), (i1, j1) in pairwise(frames):
             ours = tuple(self.ours[i] for i in range(i0 + 1, i1) if i in open_ours)
             framed = after.get(j0) == j1
             if framed and not ours:  # a word said twice here stands where another word said twice stands there

@@ -203,3 +203,19 @@ PRONOUNS: Final[dict[str, str]] = {
     **dict.fromkeys(["she", "her", "hers", "herself", "ella", "elle", "lei", "ela", "она", "её", "ей"], "she"),
 }  # fmt: skip
 """Who a pronoun speaks of. The plural third person stands for anybody and is left out, and so are forms with several readings."""
+
+CONNECTIVES: Final = _words("and or und oder y et ou e и или with")
+"""Words that join the members of a list."""
+WAS: Final = _words("was were formerly previously former war waren era fue était был была были было")
+IS: Final = _words("is are am currently now ist sind es est è é")
+BE: Final = _words("be is are was were been being am wird werden wurde wurden ist est sont été es fue son")
+"""Forms before a participle."""
+BOUNDS: Final = {
+    "over": "more_than",
+    "above": "more_than",
+    "under": "less_than",
+    "below": "less_than",
+    "über": "more_than",
+    "unter": "less_than",
+}
+"""What a preposition says before a number."""

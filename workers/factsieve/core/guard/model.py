@@ -68,9 +68,9 @@ class Value(msgspec.Struct, frozen=True, array_like=True):
 class Word(msgspec.Struct, frozen=True, array_like=True):
     """One content word: `key` is its normal form (stem), `surface` the text in lower case.
 
-    `role`: `n` a name, `w` an ordinary word, `r` a relation (before, from, than), `l` a light word that seldom carries
-    the content, `p` a participle after a form of `to be`, `c` a piece of text written without spaces. `group` is equal for words that are members of one
-    list; `owner` marks a possessive.
+    `role`: `n` a name, `w` an ordinary word, `r` a relation (before, from, than), `l` a light word that seldom carries the content, `p` a
+    participle after a form of `to be`, `c` a piece of text written without spaces. `group` is equal for words that are members of one list;
+    `owner` marks a possessive.
     """
 
     key: str
@@ -83,9 +83,10 @@ class Word(msgspec.Struct, frozen=True, array_like=True):
 class Features(msgspec.Struct, frozen=True):
     """Everything that `compare` needs to know about one text. Made by `features`, stored with the fact.
 
-    `folded` is the text in one case and spacing; `negations` holds each negator with the content word it bears on; `marks` are (kind, value,
-    excerpt) of modality, quantity, tense, question and condition; `small` are the function words, of which only the number of differences counts; `whole` tells that no part was left
-    unread for length; `answer_at` is the number of content words before the last colon of a text such as `status: done`, -1 without one.
+    `folded` is the text in one case and spacing (its digest where it is long); `negations` holds each negator with the content word it
+    bears on; `marks` are (kind, value, excerpt) of modality, quantity, tense, question, condition and person; `small` are the function
+    words, of which only the number of differences counts; `whole` tells that no part was left unread for length; `answer_at` is the
+    number of content words before the last colon of a text such as `status: done`, -1 without one.
     """
 
     features_version: int

@@ -119,9 +119,10 @@ def _exchanged(
                 continue
             for high in range(middle + 1, len(pairs)):
                 k = pairs[high][0]
-                if pairs[high][1] < pairs[middle][1] and words[k].role in "nw" and words[i].group != words[k].group:
-                    if short or (words[i].role == "n" and words[k].role == "n"):
-                        return Finding("role_order", words[i].surface, words[k].surface)
+                if pairs[high][1] >= pairs[middle][1] or words[k].role not in "nw" or words[i].group == words[k].group:
+                    continue
+                if short or (words[i].role == "n" and words[k].role == "n"):
+                    return Finding("role_order", words[i].surface, words[k].surface)
     return None
 
 

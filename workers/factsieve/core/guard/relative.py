@@ -14,9 +14,14 @@ from factsieve.core.guard.stems import stem
 _IN: Final = frozenset(("in", "within", "dentro", "dans", "tra", "fra", "em", "over", "через", "за"))
 _AGO: Final = frozenset(("ago", "geleden", "назад", "fa", "atrás", "önce", "temu", "earlier"))
 _BEFORE_AMOUNT_AGO: Final = frozenset(("vor", "hace", "há"))
-_FROM_NOW: Final = frozenset(("later",))
 _ARTICLES: Final = {"a": 1, "an": 1, "one": 1, "einem": 1, "einer": 1, "un": 1, "una": 1, "une": 1, "few": 3}
-_ROMANCE_NEXT: Final = {"próximo": 1, "próxima": 1, "prochain": 1, "prochaine": 1, "prossimo": 1, "prossima": 1, "que": 0, "pasado": -1, "pasada": -1, "dernier": -1, "dernière": -1, "passé": -1, "passée": -1, "scorso": -1, "scorsa": -1, "passado": -1, "passada": -1, "viene": 1}  # fmt: skip
+_ROMANCE_NEXT: Final[dict[str, int]] = {
+    **dict.fromkeys(["próximo", "próxima", "prochain", "prochaine", "prossimo", "prossima", "viene"], 1),
+    **dict.fromkeys(
+        ["pasado", "pasada", "dernier", "dernière", "passé", "passée", "scorso", "scorsa", "passado", "passada"], -1
+    ),
+    "que": 0,
+}
 
 
 def _lower(tokens: Sequence[Token], index: int) -> str:
@@ -26,7 +31,7 @@ def _lower(tokens: Sequence[Token], index: int) -> str:
 
 
 def at(tokens: Sequence[Token], index: int, language: str, day: date) -> tuple[str, int] | None:
-    """Return the date in normal form that a relative expression starting at `index` means, and how many tokens it has; None if there is none."""
+    """Return the date in normal form that a relative expression at `index` means, and how many tokens it has; None if there is none."""
     lower = _lower(tokens, index)
     if tokens[index].kind == "char":
         return _unspaced(tokens, index, day)
@@ -127,7 +132,13 @@ def _amount(tokens: Sequence[Token], index: int, lower: str, language: str, day:
     return None
 
 
-_UNSPACED_PERIODS: Final = {"下周": ("week", 1), "上周": ("week", -1), "本周": ("week", 0), "这周": ("week", 0), "来週": ("week", 1), "先週": ("week", -1), "今週": ("week", 0), "下个月": ("month", 1), "上个月": ("month", -1), "这个月": ("month", 0), "本月": ("month", 0), "来月": ("month", 1), "先月": ("month", -1), "今月": ("month", 0), "明年": ("year", 1), "去年": ("year", -1), "今年": ("year", 0), "来年": ("year", 1), "昨年": ("year", -1)}  # fmt: skip
+_UNSPACED_PERIODS: Final[dict[str, tuple[str, int]]] = {
+    "下周": ("week", 1), "上周": ("week", -1), "本周": ("week", 0),
+    "这周": ("week", 0), "来週": ("week", 1), "先週": ("week", -1), "今週": ("week", 0),
+    "下个月": ("month", 1), "上个月": ("month", -1), "这个月": ("month", 0), "本月": ("month", 0),
+    "来月": ("month", 1), "先月": ("month", -1), "今月": ("month", 0),
+    "明年": ("year", 1), "去年": ("year", -1), "今年": ("year", 0), "来年": ("year", 1), "昨年": ("year", -1),
+}  # fmt: skip
 
 
 def _unspaced(tokens: Sequence[Token], index: int, day: date) -> tuple[str, int] | None:

@@ -185,7 +185,10 @@ def _time(found: re.Match[str]) -> list[Token]:
 
 
 def zoned(minutes: float, zone: str | None) -> str:
-    """Return the normal form of a time of day: minutes after midnight, in UTC with `z` where the zone's offset is known, with its name where not."""
+    """Return the normal form of a time of day: minutes after midnight, in UTC with `z` where the zone's offset is known.
+
+    A zone whose offset depends on the season follows by name.
+    """
     if not zone:
         return plain(minutes)
     offset, name = days.zone_offset(zone)
@@ -303,11 +306,10 @@ def _quantity(text: str, start: int, end: int, number: float, money: str) -> tup
         lower = name.lower()
         attached = tail.start("unit") == end
         scale = SCALES.get(lower)
-        if (scale is not None and family == "number") or (scale is not None and money):
-            if len(lower) > 2 or (attached and (lower in ("k", "bn") or money)) or not lower.isascii():
-                number *= scale
-                end = tail.end()
-                continue
+        if scale is not None and (family == "number" or money) and _scales(lower, attached, money):
+            number *= scale
+            end = tail.end()
+            continue
         if lower in CURRENCIES and not money and (len(lower) != 3 or name.isupper() or lower in ("yen", "won")):
             family, end = f"currency:{CURRENCIES[lower]}", tail.end()
             break
@@ -327,6 +329,11 @@ def _quantity(text: str, start: int, end: int, number: float, money: str) -> tup
     elif family.startswith("number:rate:"):
         family = "number:" + family.removeprefix("number:rate:")
     return [Token("value", text[start:end], start, end, family, plain(number))], end
+
+
+def _scales(lower: str, attached: bool, money: str) -> bool:
+    """Return whether a scale is meant: a spelled one always, `k` and `bn` when attached, `m` after a sign of money only."""
+    return len(lower) > 2 or not lower.isascii() or (attached and (lower in ("k", "bn") or bool(money)))
 
 
 def _plausible(name: str, attached: bool, text: str, end: int) -> bool:

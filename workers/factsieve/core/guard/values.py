@@ -45,42 +45,19 @@ def compare_values(
     """Return what is different, what only `ours` (the candidate) has and what only `theirs` (the stored fact) has."""
     if not ours and not theirs:
         return [], [], []
-    left = list(theirs)
-    open_ours: list[Value] = []
+    findings: list[Finding] = []
     novelty: list[Finding] = []
     missing: list[Finding] = []
-    for value in ours:
-        for index, other in enumerate(left):
-            if value.canonical == other.canonical and value.family == other.family:
-                del left[index]
-                break
-        else:
-            open_ours.append(value)
-    still: list[Value] = []
-    for value in open_ours:
-        for index, other in enumerate(left):
-            if _same(value, other):
-                if (
-                    value.family == "date"
-                    and days.detail(value.canonical) > days.detail(other.canonical)
-                    and not value.relative
-                ):
-                    novelty.append(Finding("date", value.excerpt, other.excerpt))
-                elif other.family == "date" and days.detail(other.canonical) > days.detail(value.canonical):
-                    missing.append(Finding("date", value.excerpt, other.excerpt))
-                del left[index]
-                break
-        else:
-            still.append(value)
-    findings = []
-    for value in still:
-        index = _partner(value, left)
-        if index is None:
+    left = list(theirs)
+    unequal = [value for value in ours if not _take(value, left)]
+    for value in [value for value in unequal if not _take_compatible(value, left, novelty, missing)]:
+        partner = _partner(value, left)
+        if partner is None:
             if value.family != "one" and not _repeated(value, theirs):
                 novelty.append(Finding(_kind(value), value.excerpt, ""))
             continue
-        other = left.pop(index)
-        kind = _kind(value) if not other.relative else "relative_time"
+        other = left.pop(partner)
+        kind = "relative_time" if other.relative else _kind(value)
         if value.family != other.family and kind == "number" and _digits(value.excerpt) == _digits(other.excerpt):
             kind = "unit"
         findings.append(Finding(kind, value.excerpt, other.excerpt))
@@ -90,6 +67,33 @@ def compare_values(
         if value.family != "one" and not _repeated(value, ours)
     )
     return findings, novelty, missing
+
+
+def _take(value: Value, left: list[Value]) -> bool:
+    """Take the value that equals `value` out of `left`."""
+    for index, other in enumerate(left):
+        if value.canonical == other.canonical and value.family == other.family:
+            del left[index]
+            return True
+    return False
+
+
+def _take_compatible(value: Value, left: list[Value], novelty: list[Finding], missing: list[Finding]) -> bool:
+    """Take out of `left` the value that may be the same as `value`, and note which of the two says more: 4 May, 4 May 2026."""
+    for index, other in enumerate(left):
+        if not _same(value, other):
+            continue
+        if (
+            value.family == "date"
+            and days.detail(value.canonical) > days.detail(other.canonical)
+            and not value.relative
+        ):
+            novelty.append(Finding("date", value.excerpt, other.excerpt))
+        elif other.family == "date" and days.detail(other.canonical) > days.detail(value.canonical):
+            missing.append(Finding("date", value.excerpt, other.excerpt))
+        del left[index]
+        return True
+    return False
 
 
 def _digits(text: str) -> str:
@@ -104,7 +108,6 @@ def _repeated(value: Value, others: Sequence[Value]) -> bool:
 def _partner(value: Value, left: Sequence[Value]) -> int | None:
     """Return the index of the value that stands where `value` stands: of its family first, then of its kind."""
     best: tuple[int, int] | None = None
-    distance: int
     for index, other in enumerate(left):
         if other.family == value.family:
             distance = abs(other.position - value.position)

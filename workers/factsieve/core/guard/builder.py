@@ -1,0 +1,294 @@
+"""The walk over the tokens of one text: which words are content, what is a value, what denies, bounds or colours the statement."""
+
+from __future__ import annotations
+
+from datetime import date
+from typing import Final
+
+from factsieve.core.guard import days, relative
+from factsieve.core.guard.cjk import FUNCTION_CHARACTERS
+from factsieve.core.guard.lexicon import (
+    BE,
+    BOUNDS,
+    CONDITIONALS,
+    CONNECTIVES,
+    FUNCTION,
+    IS,
+    LIGHT,
+    MODALS,
+    NEGATIVE_VERBS,
+    NEGATORS,
+    PRONOUNS,
+    QUANTIFIERS,
+    RELATIONS,
+    WAS,
+)
+from factsieve.core.guard.model import Value, Word
+from factsieve.core.guard.patterns import PHRASES_BY_FIRST_WORD
+from factsieve.core.guard.quantities import NUMBER_WORDS
+from factsieve.core.guard.scan import Token
+from factsieve.core.guard.spelled import spelled_number
+from factsieve.core.guard.stems import PARTICIPLES, open_contraction, stem
+from factsieve.core.guard.thesaurus import normal_form
+
+_LIGHT_STEMS: Final = frozenset(stem(word, "en") for word in LIGHT)
+_PARTICIPLE_ENDINGS: Final = ("ed", "en", "wn", "ert", "iert", "té", "ée", "ado", "ada", "ido", "ida", "to", "ta")
+_WORD_TIMES: Final = {
+    "noon": 720,
+    "midnight": 0,
+    "mittag": 720,
+    "mitternacht": 0,
+    "mediodía": 720,
+    "medianoche": 0,
+    "minuit": 0,
+}
+_NO_WORDS: Final[dict[str, str]] = {}
+
+
+class Builder:
+    """Collects the features of one text while its tokens go by: `walk` once, then read the lists."""
+
+    def __init__(self, text: str, language: str, at: date, tokens: list[Token]) -> None:
+        self.text = text
+        self.language = language
+        self.at = at
+        self.tokens = tokens
+        self.lowers = [token.text.lower() if token.kind == "word" else "" for token in tokens]
+        self.words: list[Word] = []
+        self.values: list[Value] = []
+        self.pending: list[str] = []
+        self.negations: list[tuple[str, str]] = []
+        self.marks: list[tuple[str, str, str]] = []
+        self.function = FUNCTION.get(language, frozenset())
+        own = NEGATORS.get(language, frozenset())
+        self.negators = own | NEGATORS["any"]
+        self.shouting = not any(map(str.islower, text))
+        self.numbers = NUMBER_WORDS.get(language, NUMBER_WORDS["en"])
+        self.conditionals = CONDITIONALS.get(language, _NO_WORDS)
+        self.group = 0
+        self.glue: list[str] = []
+        self.after_be = 0
+        self.small: list[str] = []
+        self.answer_at = -1
+        self.colon = text.rfind(": ")
+
+    def walk(self) -> None:
+        """Read all tokens."""
+        index = 0
+        while index < len(self.tokens):
+            token = self.tokens[index]
+            if 0 <= self.colon < token.start and self.answer_at < 0:
+                self.answer_at = len(self.words)
+            if token.kind == "value":
+                index += self._written_value(index, token)
+            elif token.kind == "symbol":
+                self._add_value("symbol", token.text, token.text)
+                index += 1
+            elif token.kind == "char":
+                index += self._char(index)
+            else:
+                index += self._word(index)
+        for negation in self.pending:
+            self.negations.append((negation, ""))
+
+    def _written_value(self, index: int, token: Token) -> int:
+        if token.family in ("number:time", "number:month"):
+            found = relative.at(self.tokens, index, self.language, self.at)
+            if found:
+                last = self.tokens[index + found[1] - 1]
+                self._add_value("date", found[0], self.text[token.start : last.end], related=True)
+                return found[1]
+        self._add_value(token.family, token.canonical, token.text)
+        return 1
+
+    def _add_value(self, family: str, canonical: str, excerpt: str, related: bool = False) -> None:
+        self.values.append(Value(family, canonical, excerpt, len(self.words), related))
+
+    def _char(self, index: int) -> int:
+        found = relative.at(self.tokens, index, self.language, self.at)
+        if found:
+            self._add_value(
+                "date", found[0], "".join(token.text for token in self.tokens[index : index + found[1]]), related=True
+            )
+            return found[1]
+        text = self.tokens[index].text
+        self.words.append(
+            Word(text, text, "l" if text in FUNCTION_CHARACTERS.get(self.language, ()) else "c", self.group)
+        )
+        return 1
+
+    def _word(self, index: int) -> int:
+        lower = self.lowers[index]
+        phrase = self._phrase(index, lower)
+        if phrase:
+            return phrase
+        found = (
+            relative.at(self.tokens, index, self.language, self.at)
+            if lower in relative.STARTERS or self.language == "ko"
+            else None
+        )
+        if found:
+            last = self.tokens[index + found[1] - 1]
+            self._add_value("date", found[0], self.text[self.tokens[index].start : last.end], related=True)
+            return found[1]
+        used = self._calendar(index, lower) or self._number(index)
+        if used:
+            return used
+        for part in open_contraction(lower):
+            self._plain_word(part, self.tokens[index], index)
+        return 1
+
+    def _phrase(self, index: int, lower: str) -> int:
+        for rest, kind, value in PHRASES_BY_FIRST_WORD.get(lower, ()):
+            size = len(rest)
+            if tuple(self.lowers[index + 1 : index + 1 + size]) != rest:
+                continue
+            excerpt = " ".join((lower, *rest))
+            if kind == "negation":
+                self.pending.append(value)
+            elif kind == "dislike":
+                self._content("dislike", self.tokens[index])
+            elif kind not in ("skip", "also"):
+                self.marks.append((kind, value, excerpt))
+            return size + 1
+        return 0
+
+    def _calendar(self, index: int, lower: str) -> int:
+        token = self.tokens[index]
+        weekday = days.WEEKDAYS.get(lower)
+        if weekday is not None and (len(lower) > 4 or token.text[0].isupper() or not lower.isascii()):
+            following = self.tokens[index + 1] if index + 1 < len(self.tokens) else None
+            if (
+                following is not None
+                and following.kind == "value"
+                and following.family == "date"
+                and "/" not in following.canonical
+                and following.start - token.end < 5
+            ):
+                self._add_value("date", f"{following.canonical}/{weekday}", self.text[token.start : following.end])
+                return 2
+            self._add_value("date", days.partial(weekday=weekday), token.text)
+            return 1
+        if lower in days.BARE_MONTHS or (lower in ("may", "march") and token.text[0].isupper() and index):
+            self._add_value("date", days.partial(month=days.MONTHS[lower]), token.text)
+            return 1
+        if lower in _WORD_TIMES:
+            self._add_value("time", str(_WORD_TIMES[lower]), token.text)
+            return 1
+        return 0
+
+    def _number(self, index: int) -> int:
+        found = spelled_number(self.tokens, self.lowers, self.text, index, self.language)
+        if found is None:
+            return 0
+        last = self.tokens[index + found.size - 1]
+        if found.family != "one" or self.lowers[index] == "one":
+            self._add_value(found.family, found.canonical, self.text[self.tokens[index].start : last.end])
+        return found.size
+
+    def _plain_word(self, lower: str, token: Token, index: int) -> None:
+        if lower in BE:
+            self.after_be = 3
+        elif self.after_be:
+            self.after_be -= 1
+        if self._denies(lower, index) or self._qualifies(lower, token, index):
+            return
+        self._colours(lower)
+        if lower in self.function and lower not in RELATIONS:
+            if lower in CONNECTIVES:
+                self.glue.append("and")
+            self.small.append(lower)
+            return
+        self._content(lower, token)
+
+    def _denies(self, lower: str, index: int) -> bool:
+        """Note a negator; `failed` is one before `to` only."""
+        negates = lower in self.negators
+        if not negates and self.language == "en" and lower in NEGATIVE_VERBS:
+            negates = lower[:4] != "fail" or self.lowers[index + 1 : index + 2] == ["to"]
+        if negates:
+            self.pending.append(lower)
+        return negates
+
+    def _qualifies(self, lower: str, token: Token, index: int) -> bool:
+        """Note a quantifier, a modal verb or a bound, which then is no content word."""
+        if lower in QUANTIFIERS:
+            self.marks.append(("quantifier", QUANTIFIERS[lower], lower))
+            return True
+        if lower in MODALS and not (lower == "may" and token.text[0].isupper() and index):
+            self.marks.append(("modality", MODALS[lower], lower))
+            return True
+        if lower in BOUNDS and self._number_follows(index + 1):
+            self.marks.append(("quantifier", BOUNDS[lower], lower))
+            return True
+        if (
+            lower == "used"
+            and self.language == "en"
+            and not self.after_be
+            and self.lowers[index + 1 : index + 2] == ["to"]
+        ):
+            self.marks.append(("tense", "past", "used to"))
+            return True
+        return False
+
+    def _colours(self, lower: str) -> None:
+        """Note a condition, a tense, a person."""
+        condition = self.conditionals.get(lower)
+        if condition is not None:
+            self.marks.append(("hedge", condition, lower))
+        if lower in WAS:
+            self.marks.append(("tense", "past", lower))
+        elif lower in IS:
+            self.marks.append(("tense", "present", lower))
+        person = PRONOUNS.get(lower)
+        if person is not None and lower in self.function:
+            self.marks.append(("entity", person, lower))
+
+    def _number_follows(self, index: int) -> bool:
+        if index >= len(self.tokens):
+            return False
+        following = self.tokens[index]
+        return following.family.startswith(("number", "currency")) or self.lowers[index] in self.numbers
+
+    def _content(self, lower: str, token: Token) -> None:
+        key = normal_form(lower, self.language, written_small=token.text.islower())
+        role = "w"
+        if lower in RELATIONS:
+            role = "r"
+        elif self.language == "en" and key in _LIGHT_STEMS:
+            role = "l"
+        elif self._is_name(token):
+            role = "n"
+        elif self.after_be and (lower.endswith(_PARTICIPLE_ENDINGS) or lower in PARTICIPLES):
+            role = "p"
+        if role != "r" or not self.words:
+            gap = self.text[max(0, token.start - 2) : token.start].strip()
+            if not (self.words and (gap == "," or self.glue)):
+                self.group += 1
+        self.glue.clear()
+        self.words.append(
+            Word(
+                key,
+                lower,
+                role,
+                self.group,
+                token.text.endswith(("'s", "'S")) or self.text[token.end : token.end + 2] == "' ",
+            )
+        )
+        if role != "r":
+            for negation in self.pending:
+                self.negations.append((negation, key))
+            self.pending.clear()
+
+    def _is_name(self, token: Token) -> bool:
+        surface = token.text
+        if self.shouting:
+            return False
+        if surface.islower():
+            return False
+        if any(map(str.isupper, surface[1:])):
+            return True
+        if not surface[0].isupper() or self.language == "de":
+            return False
+        before = self.text[: token.start].rstrip(" \t\"'([*-")
+        return bool(before) and before[-1] not in ".!?:;\n。！？"
