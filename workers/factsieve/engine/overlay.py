@@ -9,11 +9,48 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 import numpy as np
+from numpy.typing import NDArray
 
 from factsieve.core.decision import Entry
 from factsieve.core.facts import Fact, Scored, Status, round_similarity
 from factsieve.core.ids import text_hash
 from factsieve.ports import Near, NeighbourQuery, Vector, WindowHit
+
+
+class _Matrix:
+    """The vectors of changed points as one float64 array that grows by doubling."""
+
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+        self._rows: dict[str, int] = {}
+        self._array: NDArray[np.float64] = np.empty((0, 0))
+        self._norms: NDArray[np.float64] = np.empty(0)
+
+    def put(self, point_id: str, vector: Vector) -> None:
+        """Add or replace a point's vector."""
+        row = self._rows.get(point_id)
+        if row is None:
+            row = self._rows[point_id] = len(self.ids)
+            self.ids.append(point_id)
+        if row >= len(self._array):
+            grown = np.zeros((max(16, 2 * row), len(vector)))
+            grown[:row] = self._array[:row] if row else 0.0
+            self._array = grown
+            self._norms = np.concatenate([self._norms[:row], np.zeros(len(grown) - row)])
+        self._array[row] = vector
+        self._norms[row] = (self._array[row] * self._array[row]).sum()
+
+    def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
+        """Return at least the `limit` nearest points with their rounded cosines, in no order."""
+        count = len(self.ids)
+        wanted = vector.astype(np.float64)
+        # Sums along rows, as the stores do it: a pair's cosine must not depend on what stands beside it.
+        cosines = (self._array[:count] * wanted).sum(axis=1) / np.sqrt(self._norms[:count] * (wanted * wanted).sum())
+        rows: Iterable[int] = range(count)
+        if count > limit:
+            floor = np.partition(cosines, count - limit)[count - limit] - 2e-5  # what rounding may still reorder stays
+            rows = np.flatnonzero(cosines >= floor).tolist()
+        return [(self.ids[row], round_similarity(float(cosines[row]))) for row in rows]
 
 
 class Overlay:
@@ -23,6 +60,7 @@ class Overlay:
         self._points: dict[str, Fact] = {}
         self._vectors: dict[str, Vector] = {}
         self._hashes: dict[str, str] = {}
+        self._matrices = {Status.CURRENT: _Matrix(), Status.PAST: _Matrix()}
         self._window: dict[str, list[tuple[datetime, WindowHit]]] = {}
 
     def apply(self, entry: Entry, vectors: Mapping[str, Vector], window_hit: WindowHit | None, at: datetime) -> None:
@@ -32,6 +70,8 @@ class Overlay:
             if fact.point_id in entry.inserts or fact.point_id in entry.reworded or fact.point_id not in self._hashes:
                 self._hashes[fact.point_id] = text_hash(fact.text, fact.slot)
         self._vectors.update(vectors)
+        for fact in entry.effects:
+            self._place(fact.point_id)
         if window_hit is not None:
             self._window.setdefault(entry.text_hash, []).append((at, window_hit))
 
@@ -69,21 +109,14 @@ class Overlay:
         status = Status.PAST if query.past else Status.CURRENT
         kept = [hit for hit in map(self._latest, hits) if self._stays(hit, status)]
         complete = len(hits) < query.limit or len(kept) >= limit
-        changed = [
-            (point_id, fact)
-            for point_id, fact in self._points.items()
-            if fact.status is status and point_id in self._vectors
-        ]
-        if changed:
-            matrix = np.stack([self._vectors[point_id] for point_id, _ in changed]).astype(np.float64)
-            wanted = query.vector.astype(np.float64)
-            # Sums along rows, as the stores do it: a pair's cosine must not depend on what stands beside it.
-            norms = np.sqrt((matrix * matrix).sum(axis=1) * (wanted * wanted).sum())
-            cosines = ((matrix * wanted).sum(axis=1) / norms).tolist()
-            kept += [
-                Near(point_id, similarity, fact if similarity >= query.payload_floor else None)
-                for (point_id, fact), similarity in zip(changed, map(round_similarity, cosines), strict=True)
-            ]
+        matrix = self._matrices[status]
+        if matrix.ids:
+            # Points that left this status stay in the matrix: they are asked for besides, and passed over.
+            gone = sum(self._points[point_id].status is not status for point_id in matrix.ids)
+            for point_id, similarity in matrix.nearest(query.vector, limit + gone):
+                fact = self._points[point_id]
+                if fact.status is status:
+                    kept.append(Near(point_id, similarity, fact if similarity >= query.payload_floor else None))
         kept.sort(key=lambda hit: (-hit.similarity, hit.point_id))
         return kept[:limit], complete
 
@@ -102,7 +135,16 @@ class Overlay:
 
     def learn(self, vectors: Mapping[str, Vector]) -> None:
         """Take up vectors of changed points, as the store holds them."""
-        self._vectors.update({point_id: v for point_id, v in vectors.items() if point_id in self._points})
+        for point_id, vector in vectors.items():
+            if point_id in self._points:
+                self._vectors[point_id] = vector
+                self._place(point_id)
+
+    def _place(self, point_id: str) -> None:
+        matrix = self._matrices.get(self._points[point_id].status)
+        vector = self._vectors.get(point_id)
+        if matrix is not None and vector is not None:
+            matrix.put(point_id, vector)
 
     def vector(self, point_id: str) -> Vector | None:
         """Return the vector of a changed point, where it is known here."""
