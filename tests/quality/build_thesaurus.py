@@ -2,9 +2,8 @@
 
     python tests/quality/build_thesaurus.py DICT_FOLDER workers/factsieve/core/guard/data/thesaurus.txt.gz
 
-Kept are single words that occur in WordNet's sense-tagged texts and their synonyms, with their first four senses per part of speech and
-those that occur there, and of the synsets their hypernyms, similar adjectives and derivationally related synsets. Debian ships the files as
-`wordnet-base`.
+Kept are the single words that are written small, with their first four senses per part of speech and those that occur in WordNet's
+sense-tagged texts, and of the synsets their hypernyms, similar adjectives and derivationally related synsets. Debian ships the files as `wordnet-base`.
 """
 
 import gzip
@@ -51,7 +50,7 @@ def main(folder: Path, target: Path) -> None:
                 if group:
                     kept.setdefault(group, []).append(("a" if part == "s" else part) + offset)
             pointers[pos + fields[0]] = kept
-            members[pos + fields[0]] = [fields[4 + 2 * index].lower().split("(")[0] for index in range(words)]
+            members[pos + fields[0]] = [fields[4 + 2 * index].split("(")[0] for index in range(words)]
     senses: dict[str, list[str]] = {}
     for name, pos in _POS.items():
         for line in (folder / f"index.{name}").read_text("latin1").splitlines():
@@ -60,9 +59,8 @@ def main(folder: Path, target: Path) -> None:
             fields = line.split()
             lemma = fields[0]
             offsets = fields[6 + int(fields[3]) :]
-            if not lemma.isalpha() or not (
-                lemma in common or any(word in common for offset in offsets for word in members[pos + offset])
-            ):
+            small = any(word == lemma for offset in offsets for word in members[pos + offset])
+            if not lemma.isalpha() or (len(lemma) < 3 and lemma not in common) or not small:
                 continue
             chosen = [
                 pos + offset

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from factsieve.core.guard.model import Word
-from factsieve.core.guard.thesaurus import antonyms, known, opposites_of, relation, same_family
+from factsieve.core.guard.thesaurus import antonyms, denied_synonym, known, opposites_of, relation, same_family
 
 
 class Gap(NamedTuple):
@@ -25,7 +25,7 @@ def _opposite(a: Word, b: Word) -> bool:
         a.key.endswith(b.key[-3:]) or b.surface.endswith("less") or a.surface.endswith("less")
     ):  # cheap: what a negating affix leaves in common
         return antonyms(a.surface, b.surface, a.key, b.key)
-    return False
+    return denied_synonym(a.surface, b.surface)
 
 
 def _akin(a: Word, b: Word) -> bool:

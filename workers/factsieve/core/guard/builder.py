@@ -16,6 +16,7 @@ from factsieve.core.guard.lexicon import (
     IS,
     LIGHT,
     MODALS,
+    NEGATIVE_ADVERBS,
     NEGATIVE_VERBS,
     NEGATORS,
     PRONOUNS,
@@ -202,10 +203,13 @@ class Builder:
         self._content(lower, token)
 
     def _denies(self, lower: str, index: int) -> bool:
-        """Note a negator; `failed` is one before `to` only."""
+        """Note a negator. `stopped` denies a verb that follows it (`stopped working`), not a thing (`stopped the pump`)."""
         negates = lower in self.negators
         if not negates and self.language == "en" and lower in NEGATIVE_VERBS:
-            negates = lower[:4] != "fail" or self.lowers[index + 1 : index + 2] == ["to"]
+            following = self.lowers[index + 1] if index + 1 < len(self.lowers) else ""
+            negates = (
+                lower in NEGATIVE_ADVERBS or following == "to" or following.endswith("ing") or lower.startswith("lack")
+            )
         if negates:
             self.pending.append(lower)
         return negates

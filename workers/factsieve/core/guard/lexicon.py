@@ -101,6 +101,8 @@ NEGATIVE_VERBS: Final = _words(
 )
 """Words that deny what follows them as a negator does."""
 
+NEGATIVE_ADVERBS: Final = _words("hardly barely scarcely rarely seldom")
+
 QUANTIFIERS: Final[dict[str, str]] = {
     "all": "all", "every": "all", "each": "all", "everyone": "all", "everything": "all", "everybody": "all", "always": "always", "entire": "all", "whole": "all",
     "most": "most", "mostly": "most", "majority": "most", "some": "some", "several": "some", "many": "many", "few": "few", "half": "half", "both": "both",
@@ -184,7 +186,11 @@ ANTONYM_PAIRS: Final = (
     " deploy rollback; deprecated supported; dispatched received; done pending; done undone; done unfinished; drain fill; elect impeach; emigrate immigrate; employed unemployed; exact approximate; exempt liable; expired valid; explicit implicit; fictional real; finished unfinished; finite infinite; flexible rigid; free paid; full partial; gather scatter; global local; granted denied; granted revoked; hired fired;"
     " honest dishonest; in out; included omitted; inflate deflate; inferior superior; known unknown; landed launched; legal illegal; lit unlit; live recorded; logged-in logged-out;  mount unmount; mounted unmounted; muted unmuted; natural synthetic; obey disobey; occupied free; organic artificial; partly entirely; paid unpaid; pinned unpinned; promote demote; promoted demoted; public confidential;"
     " qualified unqualified; raise reduce; rational irrational; recovered ill; relevant irrelevant; replaced kept; resolved unresolved; resolved open; safe risky; shipped pending; signed unsigned; shut open; sold unsold; sold bought; stable unstable; started stopped; static dynamic; steady unsteady; sticky slippery; subscribe unsubscribe; surplus deficit; sweet sour; taken free; tame wild; thaw freeze; tighten relax;"
-    " top-down bottom-up; transparent opaque; unanimous divided; united divided; upper lower; used unused; vegetarian carnivore; verified unverified; wanted unwanted; widen narrow; willing unwilling; wired wireless; within outside; zoom-in zoom-out;  fiction nonfiction;  enjoy despise; prefer avoid; into out; onto off; until after; until before; front behind; ignore portray; follow shun; follow avoid; keep lose; survive perish; sure unsure; certain unsure; ordinary extraordinary; imprisoned freed; guarded unguarded; spring autumn; dawn dusk; adore detest; love detest; like detest"
+    " top-down bottom-up; transparent opaque; unanimous divided; united divided; upper lower; used unused; vegetarian carnivore; verified unverified; wanted unwanted; widen narrow; willing unwilling; wired wireless; within outside; zoom-in zoom-out;  fiction nonfiction;  enjoy despise; prefer avoid; into out; onto off; until after; until before; front behind; ignore portray; follow avoid; staging production; development production; testing production; frontend backend; client server; primary replica; primary standby; leader follower;"
+    " source target; source destination; sender receiver; sender recipient; producer consumer; beta stable; draft final; gross net; wholesale retail; arrival departure; entrance exit;"
+    " supplier customer; vendor customer; seller buyer; landlord tenant; deposit withdrawal; income expense; revenue cost; asset liability; hardware software; morning afternoon;"
+    " afternoon evening; breakfast lunch; lunch dinner; breakfast dinner; request response; ingress egress; uplink downlink; reader writer; publisher subscriber; pickup delivery;"
+    " keep lose; survive perish; sure unsure; certain unsure; ordinary extraordinary; imprisoned freed; guarded unguarded; spring autumn; dawn dusk; adore detest; love detest; like detest"
 )  # fmt: skip
 OTHER_ANTONYM_PAIRS: Final = (
     "offen geschlossen; geöffnet geschlossen; offen zu; an aus; ein aus; vor nach; mit ohne; alt neu; gut schlecht; groß klein; hell dunkel; früh spät; liebt hasst; mag hasst; erlaubt verboten;"

@@ -204,3 +204,20 @@ def relation(a: str, b: str) -> str:
     if a[:3] == b[:3] and (ours & _beside(b, "d") or theirs & _beside(a, "d")):
         return "same"
     return "narrower" if any(synset[0] == "v" for synset in theirs & _above(a, 1)) else ""
+
+
+@lru_cache(maxsize=16384)
+def denied_synonym(a: str, b: str) -> bool:
+    """Return whether one word denies a synonym of the other: unpaid, settled."""
+    for longer, other in ((a, b), (b, a)):
+        for prefix in ("un", "dis", "non"):
+            base = longer[len(prefix) :]
+            if (
+                longer.startswith(prefix)
+                and len(base) > 3
+                and known(base)
+                and relation(base, other) == "same"
+                and relation(longer, other) != "same"
+            ):
+                return True
+    return False
