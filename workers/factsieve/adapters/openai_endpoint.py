@@ -3,6 +3,7 @@
 import email.utils
 import os
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -24,6 +25,7 @@ PROVIDERS: Final = {
 _FORMS: Final = "openrouter:MODEL, openai:MODEL, ollama:MODEL or http(s)://host/v1#MODEL"
 _RETRIED: Final = frozenset({408, 409, 425, 429})
 _DETAIL_CHARS: Final = 400
+_FIRST_DELAY_S: Final = 0.5
 
 
 class Endpoint(msgspec.Struct, frozen=True):
@@ -138,6 +140,18 @@ def trouble_of(error: BaseException, key: str | None) -> Trouble:
         return Trouble("unreachable", _redacted(str(error.__cause__ or error), key), True)
     # a reply that is no JSON of this API: an error page of a proxy, a broken body
     return Trouble("unreadable", f"{type(error).__name__}: {_redacted(str(error), key)}", True)
+
+
+def retry_delay_s(trouble: Trouble, tries: int, limit_s: float, jitter: Callable[[], float]) -> float | None:
+    """Return how long to wait before the next try, None where another try is of no use or would have to wait too long.
+
+    The delay doubles with every try from half a second up to `limit_s`, of which a random upper half is taken; what the server
+    asks for is honoured where it is within the limit.
+    """
+    if not trouble.retried or (trouble.after_s is not None and trouble.after_s > limit_s):
+        return None
+    delay_s = min(_FIRST_DELAY_S * 2**tries, limit_s) * (0.5 + jitter() / 2)
+    return max(delay_s, trouble.after_s or 0.0)
 
 
 def _status_trouble(error: Any, key: str | None) -> Trouble:  # noqa: ANN401 - an openai.APIStatusError, imported late

@@ -16,7 +16,15 @@ import structlog
 from factsieve.adapters import judge_prompt
 from factsieve.adapters.call_limits import Breaker, Limits, Monotonic, Sleep
 from factsieve.adapters.judge_prompt import Answer, Fault
-from factsieve.adapters.openai_endpoint import Endpoint, Trouble, find_key, open_client, parse_judge_name, trouble_of
+from factsieve.adapters.openai_endpoint import (
+    Endpoint,
+    Trouble,
+    find_key,
+    open_client,
+    parse_judge_name,
+    retry_delay_s,
+    trouble_of,
+)
 from factsieve.core.errors import BadSettings
 from factsieve.core.judging import Question, Verdict
 
@@ -28,7 +36,6 @@ log = structlog.get_logger(__name__)
 _FORMATS: Final = ("json_schema", "json_object", "plain")
 _LENGTH_FIELDS: Final = ("max_tokens", "max_completion_tokens")
 _UNSUPPORTED: Final = frozenset({400, 404, 415, 422, 501})
-_FIRST_DELAY_S: Final = 0.5
 _LEFT_ALONE: Final = Trouble("breaker_open", "the endpoint failed repeatedly and is left alone for a while", False)
 
 
@@ -217,13 +224,11 @@ class OpenAIJudge:
             outcome = await self._try(question, messages, spent)
             if not isinstance(outcome, Trouble):
                 return outcome
-            if not outcome.retried or tries >= self._retries:
+            delay_s = (
+                retry_delay_s(outcome, tries, self._delay_limit_s, self._jitter) if tries < self._retries else None
+            )
+            if delay_s is None:
                 return outcome
-            delay_s = min(_FIRST_DELAY_S * 2**tries, self._delay_limit_s) * (0.5 + self._jitter() / 2)
-            if outcome.after_s is not None:
-                if outcome.after_s > self._delay_limit_s:
-                    return outcome  # the server wants more patience than a held lane may have
-                delay_s = max(delay_s, outcome.after_s)
             tries += 1
             await self._sleep(delay_s)
 
