@@ -164,7 +164,7 @@ def test_with_real_judges(tmp_path):
             first = await judge.answer(plain)
             calls = len(server.requests)
             strict = CascadeJudge([RulesJudge(), nli], model, cut=1.0)
-                verdicts = [first, *[await strict.answer(unclear) for _ in range(3)]]
+            verdicts = [first, *[await strict.answer(unclear) for _ in range(3)]]
             await model.close()
             return verdicts, calls
 
