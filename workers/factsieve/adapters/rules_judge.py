@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+import msgspec
+
 from factsieve.core import memo
+from factsieve.core.errors import FactsieveError
 from factsieve.core.facts import Kind
 from factsieve.core.judging import Question, Verdict
 from factsieve.core.replace import SURE, NliScores, Reading, Relation, relate
@@ -50,16 +53,22 @@ class RulesJudge:
 
     @property
     def confirms_skips(self) -> bool:
-        """Return False: the guard has said all that these rules know about a skip."""
-        return False
+        """Return whether there is an NLI model: of the rules' own, the guard has said all before a skip."""
+        return self._scorer is not None
 
     async def answer(self, question: Question) -> Verdict:
-        """Return the verdict on a question."""
-        scores: Sequence[NliScores | None] = [None] * len(question.neighbours)
-        if self._scorer is not None:
-            scores = await self._scorer.score_pairs([(n.text, question.text) for n in question.neighbours])
-        readings = [read(question, index, scores[index]) for index in range(len(question.neighbours))]
-        return decide(question, readings, self._name)
+        """Return the verdict on a question. A scorer that fails is done without: then the rules answer alone, and say so."""
+        pairs = [(near.text, question.text) for near in question.neighbours]
+        scores: Sequence[NliScores | None] = [None] * len(pairs)
+        without = ""
+        if self._scorer is not None and pairs:
+            try:
+                scores = await self._scorer.score_pairs(pairs)
+            except FactsieveError as error:
+                without = f" (without NLI: {error})"
+        readings = [read(question, index, scores[index]) for index in range(len(pairs))]
+        verdict = decide(question, readings, self._name)
+        return msgspec.structs.replace(verdict, reason=verdict.reason + without) if without else verdict
 
 
 def read(question: Question, index: int, nli: NliScores | None = None) -> Reading:
@@ -75,9 +84,8 @@ def read(question: Question, index: int, nli: NliScores | None = None) -> Readin
 def decide(question: Question, readings: Sequence[Reading], judge: str) -> Verdict:
     """Return the verdict that follows from the readings of all neighbours; only what is allowed is chosen."""
     indexed = list(enumerate(readings))
-    same = [
-        (i, r) for i, r in indexed if r.relation in (Relation.SAME, Relation.COVERED) and r.sureness >= SURE_TO_SKIP
-    ]
+    least = 0.0 if question.confirm else SURE_TO_SKIP  # before a confirming question the guard has spoken already
+    same = [(i, r) for i, r in indexed if r.relation in (Relation.SAME, Relation.COVERED) and r.sureness >= least]
     if Kind.SKIP in question.allowed and same:
         return _verdict(Kind.SKIP, judge, [same[0]])
     replaced = [(i, r) for i, r in indexed if r.relation is Relation.REPLACES and r.sureness >= SURE]

@@ -10,7 +10,7 @@ import msgspec
 
 from factsieve.core.relation import words as w
 from factsieve.core.relation.parse import Clause
-from factsieve.core.relation.tokens import Token
+from factsieve.core.relation.tokens import Token, verb_base
 
 _WORD_NUMBERS: Final[dict[str, str]] = {
     name: str(value)
@@ -98,7 +98,7 @@ def items_of(clause: Clause) -> tuple[Item, ...]:
             if low in ("with", "without") and index and tokens[index - 1].comma and region == "t":
                 broken = True
             continue
-        if region == "t" and low in _BREAKS and index > tail:
+        if region == "t" and index > tail and (low in _BREAKS or (low == "and" and _another_verb(following))):
             broken = True
         skip = low in w.LIGHT or low in w.NEGATORS or _approximates(low, following)
         if not skip and not (region == "v" and (low in w.MODALS or low in clause.adverbs)):
@@ -107,6 +107,12 @@ def items_of(clause: Clause) -> tuple[Item, ...]:
         if token.comma and region == "t" and following is not None and not _goes_on(following):
             broken = True
     return tuple(out)
+
+
+def _another_verb(following: Token | None) -> bool:
+    """Return whether another predicate starts: "and shares an office"."""
+    base = None if following is None or following.name else verb_base(following.low)
+    return base is not None and base[1] in ("s", "past")
 
 
 def _particle(token: Token, following: Token | None, region: str) -> bool:
@@ -150,19 +156,43 @@ def segments(stored: tuple[Item, ...], candidate: tuple[Item, ...]) -> tuple[Seg
     )
 
 
+def by_chunk(part: Segment) -> tuple[Segment, ...]:
+    """Return a difference cut where a preposition stands on both sides: "trains for long" / "bicycles for short" are two."""
+    chunks = sorted({i.chunk for i in part.items})
+    if len(chunks) == 1 or {i.chunk for i in part.stored} != {i.chunk for i in part.candidate}:
+        return (part,)
+    return tuple(
+        Segment(tuple(i for i in part.stored if i.chunk == chunk), tuple(i for i in part.candidate if i.chunk == chunk))
+        for chunk in chunks
+    )
+
+
+def kind_of(clause: Clause, items: tuple[Item, ...]) -> str:
+    """Return what a phrase looks like: a name, a phrase with a determiner, a counted, numbered or bare one, a time."""
+    if is_time(items):
+        return "time"
+    first = items[0]
+    previous = clause.tokens[first.position - 1].low if first.position else ""
+    if first.token.number:
+        return "count"
+    if first.token.name and previous not in w.DETERMINERS:
+        return "name"
+    if previous in w.DETERMINERS or any(i.before == "'s" for i in items[1:]):
+        return "determined"
+    return "numbered" if any(i.token.number for i in items) else "bare"
+
+
 def is_year(items: tuple[Item, ...]) -> bool:
     """Return whether words are years: a scope of events, the value only of dates."""
     return bool(items) and all(_YEAR.match(i.token.surface) for i in items)
 
 
 def is_amount(items: tuple[Item, ...]) -> bool:
-    """Return whether words are an amount: numbers with or without a unit, and no number that names a thing."""
+    """Return whether words are an amount: a number with or without its unit, and no number that names a thing."""
     numbers = [i for i in items if i.token.number]
-    if not numbers:
+    if not numbers or any(is_naming(i) for i in numbers):
         return False
-    return not any(is_naming(i) for i in numbers) and all(
-        i.token.number or i.key in w.CALENDAR or not i.token.name for i in items
-    )
+    return all(i.token.number or i.key in w.CALENDAR or i.key in w.UNIT_WORDS for i in items)
 
 
 def is_naming(item: Item) -> bool:

@@ -316,8 +316,7 @@ def _noun_label(tokens: tuple[Token, ...], lows: list[str], ours: str, theirs: s
         return ONE if _numeric(ours) and _numeric(theirs) else MANY
     head = _head_noun(tokens)
     picked = _superlative(tokens)
-    status = {t.low for t in tokenise(ours)} <= w.STATUS_WORDS and {t.low for t in tokenise(theirs)} <= w.STATUS_WORDS
-    if status and tokenise(ours):
+    if w.same_scale({t.low for t in tokenise(ours)}, {t.low for t in tokenise(theirs)}):
         return ONE
     if head is None:
         return None

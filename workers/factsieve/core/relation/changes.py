@@ -38,7 +38,7 @@ _CALLED_OFF: Final = re.compile(
     r"\b(?:cancelled|canceled|called off|scrapped|withdrawn|will not take place|won't take place)\b", re.IGNORECASE
 )
 _LIGHT_HERE: Final = w.words(
-    "alone only own sole still currently all both outright completely entirely fully each every full together ahead"
+    "alone only own sole still currently all both outright place completely entirely fully each every full together ahead"
 )
 
 # What ends a state, by the state that it ends: words of the candidate's verb group -> words of the stored complement or verb.
@@ -131,6 +131,11 @@ def explicit_change(candidate: str, stored: str) -> Change | None:
         return None
     if _kept(candidate, [t for t in theirs if t in clause.tail]):
         return Change(False, STILL_SAYS)
+    tail = [t for t in theirs if t in clause.tail]
+    if tail and all(t in missing for t in tail):
+        return None
+    if not tail and missing:
+        return None
     group = clause.tokens[len(clause.head) : len(clause.tokens) - len(clause.tail)]
     rest = [t for t in missing if t not in group and t.key != clause.verb]
     if not rest and (signs & {"end", "move"} or (not missing and signs & {"instead", "not"})):

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Final
 
 from factsieve.core.relation import words as w
-from factsieve.core.relation.align import Item, Segment, is_amount, is_scope, is_time, items_of
+from factsieve.core.relation.align import Item, Segment, is_amount, is_scope, is_time, items_of, kind_of
 from factsieve.core.relation.parse import Clause
 from factsieve.core.relation.shape import subject_noun
 
 _TIME_ADJECTIVES: Final = w.words("due open closed valid available scheduled planned set until booked reserved back")
 
 
-def other_complement(known: Clause, part: Segment) -> str:
+def other_complement(told: Clause, known: Clause, part: Segment) -> str:
     """Return whether what differs after a form of be is one at a time: one, both or unknown."""
     first = part.stored[0]
     amount = is_amount(part.stored) and is_amount(part.candidate)
@@ -30,9 +30,18 @@ def other_complement(known: Clause, part: Segment) -> str:
         return "one" if first.chunk == 1 or any(i.token.number for i in part.items) else "both"
     if first.chunk > 1:
         return "both" if is_scope(part.items) else "unknown"
-    if any(i.key in w.GROUP_NOUNS for i in items_of(known) if i.region == "t"):
+    if of_group(known, first.chunk):
         return "both"
-    return "one" if first.preposition in w.PLACE_PREPOSITIONS else "unknown"
+    if kind_of(known, part.stored) != kind_of(told, part.candidate):
+        return "unknown"
+    return "one" if first.preposition in w.PLACE_PREPOSITIONS - w.VAGUE_PLACES else "unknown"
+
+
+def of_group(clause: Clause, chunk: int) -> bool:
+    """Return whether a phrase behind the verb names a group of people: one can belong to several."""
+    return any(
+        i.key in w.GROUP_NOUNS for i in items_of(clause) if i.region == "t" and i.chunk == chunk and not i.after_break
+    )
 
 
 def _complement(known: Clause, part: Segment, amount: bool, attribute: str) -> str:
@@ -45,7 +54,8 @@ def _complement(known: Clause, part: Segment, amount: bool, attribute: str) -> s
         return "both"
     if amount or attribute == "one" or (is_time(part.stored) and is_time(part.candidate)):
         return "one"
-    if {i.token.low for i in part.items} <= w.STATUS_WORDS or _identifies(known, part):
+    one, other = {i.token.low for i in part.stored}, {i.token.low for i in part.candidate}
+    if w.same_scale(one, other) or _identifies(known, part):
         return "one"
     return "unknown"
 
@@ -54,7 +64,13 @@ def _behind_complement(known: Clause, part: Segment, measured: bool, attribute: 
     """Return the verdict on "is due on X" / "is due on Y": mostly another object or occasion of the same complement."""
     lead = known.tail[0].low
     if lead in _TIME_ADJECTIVES and (measured or part.stored[0].preposition in ("until", "till")):
-        return "one" if lead == "due" or any(i.token.number for i in part.items) else "unknown"
+        return (
+            "one"
+            if lead == "due"
+            or part.stored[0].preposition in ("until", "till")
+            or any(i.token.number for i in part.items)
+            else "unknown"
+        )
     return "one" if measured and attribute == "one" else "both"
 
 

@@ -8,7 +8,6 @@ from factsieve.core.relation.parse import Clause
 from factsieve.core.relation.polarity import liking, opposite, prefixed
 from factsieve.core.relation.reading import Reading, Relation
 from factsieve.core.relation.shape import both_amounts, is_indefinite, is_state
-from factsieve.core.relation.tokens import Token
 
 
 def denial(
@@ -21,7 +20,7 @@ def denial(
     denied = told.negated != known.negated
     turned = [p for p in parts if _opposite_predicate(told, known, p)]
     rest = [p for p in parts if p not in turned and not _without_weight(p)]
-    before = [p for p in rest if not all(i.after_break for i in p.items) and not both_amounts(p)]
+    before = [p for p in rest if not all(i.after_break for i in p.items) and not _new_amount(p)]
     if not denied and not turned:
         return None
     if len(turned) > 1:
@@ -41,8 +40,6 @@ def denial(
         return Reading(Relation.BOTH_STAND, 0.5, "both deny it, each in its way")
     if any(i.region == "h" for p in before for i in p.items):
         return None
-    if _relations(told.head) != _relations(known.head):
-        return Reading(Relation.BOTH_STAND, 0.6, "the opposite, of another group or occasion")
     if not (is_state(told) and is_state(known)):
         return Reading(Relation.CONFLICTS, 0.6, "denies what is stored about an event") if not before else None
     if is_indefinite(known.head) or is_indefinite(told.head):
@@ -57,8 +54,9 @@ def denial(
     return Reading(Relation.CONFLICTS, 0.6, reason + ", with a condition")
 
 
-def _relations(head: tuple[Token, ...]) -> set[str]:
-    return {t.low for t in head if t.low in w.PREPOSITIONS} if head and head[0].low in w.LEADING else set()
+def _new_amount(part: Segment) -> bool:
+    """Return whether a difference is only a new amount of the same statement, behind its verb."""
+    return both_amounts(part) and all(i.region == "t" for i in part.items)
 
 
 def _covers(ours: tuple[Item, ...], theirs: tuple[Item, ...]) -> float:

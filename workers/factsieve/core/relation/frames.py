@@ -11,6 +11,9 @@ from factsieve.core.relation.reading import Reading, Relation
 from factsieve.core.relation.shape import both_amounts, is_definite, is_indefinite, is_state, names_the_one, tense_of
 from factsieve.core.relation.value import other_value
 
+OTHER_AGENT = "another one in charge of the same thing"
+"""Said where active and passive meet: no comparison of loose words can tell it."""
+
 
 def relate_frames(told: Clause, known: Clause) -> Reading | None:
     """Return what a candidate (`told`) is to a stored statement (`known`), None where their forms tell nothing."""
@@ -20,6 +23,8 @@ def relate_frames(told: Clause, known: Clause) -> Reading | None:
     swap = swapped(told, known, ours, theirs)
     if swap is not None:
         return swap
+    if _leading_relations(told) != _leading_relations(known):
+        return Reading(Relation.BOTH_STAND, 0.7, "of another group or occasion")
     parts = segments(theirs, ours)
     flip = denial(told, known, ours, theirs, parts)
     if flip is not None:
@@ -38,6 +43,13 @@ def relate_frames(told: Clause, known: Clause) -> Reading | None:
     if all(not p.candidate for p in parts):
         return Reading(Relation.COVERED, 0.75, "says a part of what is stored")
     return other_value(told, known, parts)
+
+
+def _leading_relations(clause: Clause) -> list[str]:
+    """Return the prepositions before the verb where a clause starts with one: "without a ticket, ..." """
+    if not clause.head or clause.head[0].low not in w.LEADING:
+        return []
+    return [t.low for t in clause.head if t.low in w.PREPOSITIONS]
 
 
 def _other_head(told: Clause, known: Clause, parts: tuple[Segment, ...], heads: list[Segment]) -> Reading:
@@ -68,11 +80,10 @@ def _other_head(told: Clause, known: Clause, parts: tuple[Segment, ...], heads: 
         return both
     if is_indefinite(known.head) or is_indefinite(told.head):
         return both
-    if not (_whole_subject(known, heads[0].stored) and _whole_subject(told, heads[0].candidate)):
-        return both
-    if told.copular and names_the_one(told.tail):
+    whole = _whole_subject(known, heads[0].stored) and _whole_subject(told, heads[0].candidate)
+    if whole and told.copular and names_the_one(told.tail):
         return Reading(Relation.REPLACES, 0.87, "another one holds what only one can be")
-    if told.verb in w.AGENT_VERBS and not told.passive and is_definite(told.tail):
+    if told.verb in w.AGENT_VERBS and not told.passive and is_definite(told.tail) and not tails:
         return Reading(Relation.REPLACES, 0.82, "another one in charge of the same thing")
     return both
 
@@ -87,12 +98,12 @@ def _is_leading(clause: Clause, item: Item) -> bool:
 
 def _whole_subject(clause: Clause, changed: tuple[Item, ...]) -> bool:
     """Return whether all of the subject differs or what differs is its name or number: "Press 9" / "Press 14"."""
-    content = [t for t in clause.head if t.low not in w.LIGHT]
+    content = [t for t in clause.head if t.low not in w.LIGHT and t.low not in w.TITLES]
     positions = {i.token.surface for i in changed}
     same = [t for t in content if t.surface not in positions]
     if not same:
         return True
-    return all(i.token.number for i in changed) and len(same) == 1
+    return all(i.token.number or i.token.name for i in changed) and len(same) == 1
 
 
 def _voices(told: Clause, known: Clause) -> Reading | None:
@@ -112,5 +123,5 @@ def _voices(told: Clause, known: Clause) -> Reading | None:
     if agent == doer:
         return None
     if told.verb in w.AGENT_VERBS or (told.verb in ("hold", "host") and "most" in patient):
-        return Reading(Relation.REPLACES, 0.85, "another one in charge of the same thing")
+        return Reading(Relation.REPLACES, 0.85, OTHER_AGENT)
     return Reading(Relation.CONFLICTS, 0.5, "done by another one")

@@ -9,15 +9,16 @@ from factsieve.core.guard import Comparison
 from factsieve.core.guard.language import detect
 from factsieve.core.guard.textnorm import fold, normalise
 from factsieve.core.relation import mood
-from factsieve.core.relation.align import items_of
+from factsieve.core.relation.align import is_time, items_of
 from factsieve.core.relation.changes import STILL_SAYS, ends_state, explicit_change, strip_correction
 from factsieve.core.relation.foreign import relate_foreign
-from factsieve.core.relation.frames import relate_frames
+from factsieve.core.relation.frames import OTHER_AGENT, relate_frames
 from factsieve.core.relation.labelled import relate_labelled
 from factsieve.core.relation.order import ORDER_REASONS
 from factsieve.core.relation.parse import parse
 from factsieve.core.relation.reading import NliScores, Reading, Relation
 from factsieve.core.relation.value import UNKNOWN_VALUE
+from factsieve.core.relation.words import UNIT_WORDS
 
 SURE: Final = 0.8
 """From this sureness on a `replaces` may retire."""
@@ -43,7 +44,8 @@ def relate(
     nli: NliScores | None = None,
 ) -> Reading:
     """Return what a candidate is to a stored statement. Never raises; the same arguments give the same reading."""
-    if fold(normalise(candidate_text)) == fold(normalise(stored_text)):
+    alike = fold(normalise(candidate_text)) == fold(normalise(stored_text))
+    if alike and (comparison.clear or candidate_text == stored_text):  # case can carry meaning: 20 MB, 20 Mb
         return Reading(Relation.SAME, 1.0, "the same words")
     tone = _tone(candidate_text, stored_text, comparison)
     if tone is not None:
@@ -95,11 +97,15 @@ def _content(candidate: str, stored: str, comparison: Comparison) -> Reading:
     framed = relate_frames(parse(text), parse(stored)) if english else None
     if framed is not None and framed.reason in ORDER_REASONS:
         return framed  # the same words in another order: no bag of words tells it
-    if comparison.clear and comparison.judgeable:
+    if framed is not None and framed.reason == OTHER_AGENT and (comparison.missing or not comparison.clear):
+        return framed
+    change = explicit_change(text, stored) if english else None
+    if comparison.clear and comparison.judgeable and (change is None or not change.whole):
+        if framed is not None and framed.relation is Relation.REPLACES and _brings_words(candidate, stored):
+            return Reading(Relation.CONFLICTS, 0.5, "looks like another value, in words that may mean the same")
         return _clear(candidate, stored, comparison)
     if not english:
         return relate_foreign(text, stored, comparison)
-    change = explicit_change(text, stored)
     if change is not None and change.reason == STILL_SAYS:
         return Reading(Relation.REFINES, 0.7, change.reason)
     if change is not None:
@@ -113,6 +119,13 @@ def _content(candidate: str, stored: str, comparison: Comparison) -> Reading:
     if ends_state(parse(text), parse(stored)):
         return Reading(Relation.REPLACES, 0.83, "tells what ended the stored state")
     return _unframed(candidate, stored, comparison)
+
+
+def _brings_words(candidate: str, stored: str) -> bool:
+    """Return whether a candidate has content words, no numbers or times, that the stored text lacks."""
+    known = {i.key for i in items_of(parse(stored))}
+    fresh = [i for i in items_of(parse(candidate)) if i.key not in known]
+    return any(not i.token.number and not is_time((i,)) and i.key not in UNIT_WORDS for i in fresh)
 
 
 def _clear(candidate: str, stored: str, comparison: Comparison) -> Reading:

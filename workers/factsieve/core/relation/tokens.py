@@ -18,6 +18,7 @@ _NUMBER: Final = re.compile(r"^[-+]?[$€£]?\d[\d.,:]*(?:st|nd|rd|th|%|[A-Za-z]
 _NUMBER_WORDS: Final = w.words(
     "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
     " eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand million billion dozen half single double"
+    " first third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth"
 )
 _SHORT: Final[dict[str, tuple[str, ...]]] = {
     "n't": ("not",),

@@ -5,8 +5,18 @@ from __future__ import annotations
 from typing import Final
 
 from factsieve.core.relation import words as w
-from factsieve.core.relation.align import Item, Segment, is_amount, is_scope, is_time, is_year, items_of
-from factsieve.core.relation.copular import other_complement
+from factsieve.core.relation.align import (
+    Item,
+    Segment,
+    by_chunk,
+    is_amount,
+    is_scope,
+    is_time,
+    is_year,
+    items_of,
+    kind_of,
+)
+from factsieve.core.relation.copular import of_group, other_complement
 from factsieve.core.relation.exact import more_exact, same_numbers
 from factsieve.core.relation.parse import Clause
 from factsieve.core.relation.reading import Reading, Relation
@@ -34,7 +44,7 @@ def other_value(told: Clause, known: Clause, parts: tuple[Segment, ...]) -> Read
         return _past_value(told, known, near)
     if (is_indefinite(known.head) or is_indefinite(told.head)) and not (told.verb in _GENERIC and not told.progressive):
         return Reading(Relation.BOTH_STAND, 0.7, "of no particular one")
-    replaced = [p for p in near if p.replaced]
+    replaced = [piece for p in near if p.replaced for piece in by_chunk(p)]
     if not replaced:
         return Reading(Relation.CONFLICTS, 0.4, "each says something that the other does not")
     if same_numbers(told, known) and any(both_amounts(p) for p in replaced):
@@ -75,7 +85,7 @@ def _past_value(told: Clause, known: Clause, near: list[Segment]) -> Reading:
 def _value(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, ...]) -> str:
     """Return whether a differing stretch after the verb is the value of one-at-a-time: one, both or unknown."""
     first, other = part.stored[0], part.candidate[0]
-    places = first.preposition in w.PLACE_PREPOSITIONS and other.preposition in w.PLACE_PREPOSITIONS
+    places = {first.preposition, other.preposition} <= w.PLACE_PREPOSITIONS - w.VAGUE_PLACES | {"beside"}
     if first.chunk != other.chunk or (
         first.preposition != other.preposition and not places and not is_time(part.items)
     ):
@@ -83,7 +93,7 @@ def _value(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, ...
     if _listed(told, other) or _listed(known, first):
         return "unknown"
     if told.copular:
-        return other_complement(known, part)
+        return other_complement(told, known, part)
     if _other_unit(part):
         return "one"
     measured = _measured(told, known, part, parts)
@@ -100,7 +110,7 @@ def _measured(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, 
         return "one" if amount and chunk == 0 else _had(told, part)
     if verb in w.PREFERENCE_VERBS and chunk == 0:
         return "one"
-    if is_time(part.stored) and is_time(part.candidate) and (chunk > 0 or verb in w.TIME_VERBS):
+    if is_time(part.stored) and is_time(part.candidate) and (chunk > 0 or verb in w.TIME_VERBS | {"go"}):
         return _time(told, known, part, parts)
     if is_year(part.items) and chunk > 0:
         return "one" if verb in _BOUNDS else "both"
@@ -112,9 +122,16 @@ def _measured(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, 
 def _named(told: Clause, known: Clause, part: Segment) -> str:
     """Return the verdict on a differing name, place or thing."""
     first, verb = part.stored[0], told.verb or ""
+    if _one_of_several(known.head):
+        return "unknown"
     if told.passive and first.preposition == "by":
         return "one" if verb in w.AGENT_VERBS | w.PASSIVE_ONE and first.chunk == 1 else "unknown"
     if verb in w.PLACE_VERBS - w.MANY_VERBS and first.chunk == 1 and first.preposition in _PLACES:
+        kinds = {kind_of(known, part.stored), kind_of(told, part.candidate)}
+        if len(kinds) > 1 and not (kinds == {"name", "determined"} and first.preposition in ("to", "with")):
+            return "unknown"
+        if of_group(known, first.chunk):
+            return "both"
         return "one" if first.preposition != "with" or _lies_with(verb, known) else "unknown"
     if told.passive and verb in w.PASSIVE_ONE and first.chunk <= 1:
         loose = first.preposition in ("for", "with", "of", "about") and verb not in ("schedule", "plan", "set")
@@ -126,6 +143,13 @@ def _named(told: Clause, known: Clause, part: Segment) -> str:
     if verb in w.MANY_VERBS:
         return "both"
     return "one" if _value_naming(part) and verb in w.ONE_VERBS else "unknown"
+
+
+def _one_of_several(head: tuple[Token, ...]) -> bool:
+    """Return whether a possessed subject is of a kind that one can have several of: "Ben's sister", "my project"."""
+    noun = subject_noun(head)
+    owned = any(t.low in ("'s", "my", "our", "your", "his", "her", "their") for t in head)
+    return owned and noun is not None and noun.key in w.MANY_NOUNS
 
 
 def _lies_with(verb: str, known: Clause) -> bool:
@@ -146,8 +170,8 @@ def _shows_one(head: tuple[Token, ...]) -> bool:
 
 
 def _thing(head: tuple[Token, ...]) -> bool:
-    """Return whether a subject is a thing and not a person: an article or a preposition stands in it."""
-    return any(t.low in w.ARTICLES or t.low in w.PREPOSITIONS for t in head)
+    """Return whether a subject is a thing and not a person: more than names and pronouns stands in it."""
+    return any(not t.name or t.low in w.ARTICLES for t in head if t.low not in w.PRONOUNS and t.low != "'s")
 
 
 def _value_naming(part: Segment) -> bool:
@@ -168,10 +192,14 @@ def _listed(clause: Clause, item: Item) -> bool:
 def _time(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, ...]) -> str:
     """Return whether a differing time is the value of a schedule, or the occasion that the statement is about."""
     verb = told.verb or ""
+    if verb == "go" and known.tail[0].low in ("out", "live", "ahead", "up", "off"):
+        return "one"
     if verb not in w.TIME_VERBS and not (told.passive and verb in w.ONE_VERBS) and not told.copular:
         return "both" if not any(i.token.number for i in part.items) else "unknown"
     if any(i.token.number for i in part.items):
         return "one"
+    if not _thing(known.head) and verb not in ("meet", "open", "close", "start", "begin", "end"):
+        return "unknown"  # a person does on other days what they do on one
     changed = {i.position for p in parts for i in p.stored}
     chunks = {i.chunk for i in part.stored}
     fixed = [

@@ -26,7 +26,7 @@ ONE_VERBS: Final = words(
 )
 # The value is the object or place, and only one can hold at a time.
 PLACE_VERBS: Final = words(
-    "live reside dwell sit stand hang lie stay park locate situate station base host house store keep settle settle bank commute sleep"
+    "live reside dwell work sit stand hang lie stay park locate situate station base host house store keep settle settle bank commute sleep"
     " listen report belong default resolve point deploy register license rent lease dock rest bind map forward route"
 )
 # As participles: "is licensed under", "is owned by".
@@ -36,8 +36,8 @@ PASSIVE_ONE: Final = PLACE_VERBS | words(
 )
 # The value is a time: "opens at six".
 TIME_VERBS: Final = words(
-    "start begin open close end finish depart arrive leave land meet convene gather fall come reach expire run rotate refresh renew serve go take"
-    " ship deploy sample poll occur happen happens schedule plan set fix resume commence board dock"
+    "start begin open close end finish depart arrive leave land meet convene gather fall come reach expire run rotate refresh renew serve take"
+    " ship deploy sample poll occur happen rehearse practise practice gather schedule plan set fix resume commence board dock"
 )
 # The agent is the value where the object stays: only one owns, leads, maintains.
 AGENT_VERBS: Final = words("own maintain lead head chair manage captain run oversee direct supervise coordinate lease")
@@ -54,18 +54,18 @@ DISLIKE_VERBS: Final = words("dislike hate detest loathe despise resent abhor")
 
 # Things that one subject has one of at a time.
 ONE_NOUNS: Final = words(
-    "address age altitude amount appointment area assignee author authority balance bandwidth bank base basis birthday boss branch budget building capacity"
-    " capital captain category ceiling ceo cfo chair chairman chairperson chairwoman champion channel chief city class client coach code color colour commander"
+    "address age altitude amount appointment area assignee authority balance bandwidth bank base basis birthday boss branch budget building capacity"
+    " capital captain category ceiling ceo cfo chair chairman chairperson chairwoman champion channel chief city class coach code color colour commander"
     " commissioner concentration condition constraint contact coordinator coordinates cost count country currency date day deadline deductible default density depth destination"
-    " diet director discount distance domain driver duration editor email employer encoding endpoint engine expiry extension favourite favorite fee file flavour"
+    " diet director discount distance domain driver duration email employer encoding endpoint engine expiry extension favourite favorite fee file flavour"
     " floor folder font format frequency fuel gate gender goalkeeper governor grade head headcount headquarters height holder home host hostname hotline id identifier incumbent"
     " index interval job key kickoff label landlord language layout lead leader length level licence license limit location locker maintainer maker manager manufacturer margin mass mayor"
-    " maximum mayor mentor minimum minister mode model mood name nationality nickname number office operator order organizer organiser origin owner package parent partner password path"
+    " maximum mayor mentor minimum minister mode model mood name nationality nickname number office order organizer organiser origin owner package password path"
     " percentage period permission phase phone pin place plan plate platform point port portal position postcode power precision president pressure price principal priority profession"
-    " provider proxy publisher quota quorum rank rate rating ratio record recipient region registrar renter responsible role room route runtime salary schedule score season seat secretary"
-    " sensitivity server setting shift shipper sort speaker speed sponsor spouse stage standing state station status stock store supervisor supplier surname target team temperature tenant"
-    " tenure term theme threshold ticket time timeout timezone title tolerance total track treasurer type unit url user username vacancy value vendor venue version visa voltage volume wage website weight"
-    " width wife husband winner workplace year zone population episode episodes headmaster headmistress teacher doctor dentist carrier courier insurer caretaker custodian chairperson stance verdict outcome result"
+    " proxy publisher quota quorum rank rate rating ratio record recipient region registrar renter responsible role room route runtime salary schedule score season seat secretary"
+    " sensitivity server setting shift shipper sort speed spouse standing state station status stock store supervisor supplier surname target team temperature tenant"
+    " tenure term theme threshold ticket time timeout timezone title tolerance total track treasurer type unit url user username vacancy value venue version visa voltage volume wage website weight"
+    " width wife husband winner workplace year zone population episode episodes headmaster headmistress doctor dentist carrier courier insurer caretaker custodian chairperson stance verdict outcome result"
     " attendance turnout occupancy occupant renewal delivery pickup review meeting exam rehearsal inspection audit interview flight launch go-live release cutover standup call hearing wedding"
 )
 # Things that one subject can have several of.
@@ -77,16 +77,105 @@ MANY_NOUNS: Final = words(
     " problem product project property pupil reader reason recipe reference regular relative requirement resident resource responsibility risk rival role rule sibling side sign singer sister skill song son source speciality specialty sport star step strength student"
     " subject subsidiary suggestion symptom talent task teammate thing tip tool topic trait treatment trip uncle use user value visitor volunteer way weakness win winner wish word worker"
 )
-# Scales on which a subject stands at one point.
-STATUS_WORDS: Final = words(
-    "pending done open closed approved rejected draft final active inactive enabled disabled online offline up down on off locked unlocked available unavailable vacant occupied full empty paid unpaid"
-    " valid invalid expired cancelled canceled confirmed unconfirmed complete completed incomplete finished unfinished started stopped running paused suspended resumed blocked unblocked ready broken working fixed"
-    " repaired failed failing healthy unhealthy degraded operational down green amber red yellow public private archived merged resolved unresolved delayed postponed overdue free busy booked sold reserved"
-    " married single divorced engaged widowed retired employed unemployed dead alive deceased sick well pregnant present absent awake asleep warm cold hot connected disconnected deprecated supported maintained abandoned"
-    " mandatory optional required forbidden allowed prohibited permitted banned legal illegal passing shipped delivered returned lost found missing signed unsigned deployed undeployed live released unreleased installed uninstalled"
-    " true false yes no high low medium critical normal elevated pass fail stable unstable primary secondary standby leader follower late early staffed unstaffed insured uninsured encrypted unencrypted signed covered uncovered"
-    " unhappy happy sad angry calm tired safe unsafe clean dirty winning losing shut scheduled planned ongoing waiting queued rejected declined accepted refused granted denied revoked"
+# Scales on which a subject stands at one point at a time.
+STATUS_SCALES: Final = tuple(
+    words(line)
+    for line in (
+        "pending waiting queued scheduled planned ongoing running started done open closed approved accepted rejected declined refused draft final complete completed incomplete finished unfinished"
+        " merged resolved unresolved blocked delayed postponed cancelled canceled confirmed unconfirmed paused suspended shipped delivered returned released unreleased deployed undeployed granted denied revoked",
+        "active inactive suspended expired cancelled canceled",
+        "enabled disabled",
+        "up down online offline on off running stopped degraded operational",
+        "open closed shut",
+        "locked unlocked",
+        "available unavailable free busy booked reserved occupied vacant taken",
+        "full empty",
+        "paid unpaid overdue due",
+        "valid invalid expired",
+        "ready unready",
+        "broken working fixed repaired defective",
+        "passing passed failed failing broken",
+        "healthy unhealthy sick ill well",
+        "red amber yellow green",
+        "public private confidential",
+        "married single divorced engaged widowed separated",
+        "retired employed unemployed self-employed",
+        "dead alive deceased",
+        "present absent",
+        "awake asleep",
+        "cold cool warm hot",
+        "connected disconnected",
+        "deprecated supported maintained abandoned unsupported",
+        "mandatory optional required",
+        "forbidden allowed prohibited permitted banned",
+        "legal illegal",
+        "lost found missing",
+        "signed unsigned",
+        "live staged archived",
+        "installed uninstalled",
+        "true false",
+        "yes no",
+        "low medium high critical normal elevated",
+        "pass fail",
+        "stable unstable",
+        "primary secondary standby leader follower",
+        "early late",
+        "encrypted unencrypted",
+        "insured uninsured",
+        "happy unhappy sad",
+        "clean dirty",
+        "safe unsafe",
+        "daily weekly monthly quarterly yearly hourly",
+    )
 )
+
+
+SAME_STATE: Final[dict[str, str]] = {
+    word: group.split()[0]
+    for group in [
+        "done complete completed finished",
+        "approved accepted granted",
+        "rejected declined refused denied",
+        "cancelled canceled",
+        "shut closed",
+        "fixed repaired",
+        "broken defective",
+        "allowed permitted legal",
+        "forbidden prohibited banned illegal",
+        "running ongoing started",
+        "busy occupied taken booked reserved",
+        "free vacant available",
+        "sick ill unhealthy",
+        "well healthy",
+        "dead deceased",
+        "unhappy sad",
+        "amber yellow",
+        "waiting pending queued",
+        "passed pass passing",
+        "failed fail failing",
+        "incomplete unfinished",
+        "delayed postponed",
+        "on up online",
+        "off down offline",
+        "scheduled planned",
+        "expired invalid",
+        "overdue due",
+        "suspended paused inactive",
+        "mandatory required",
+        "public released",
+        "unpaid overdue",
+    ]
+    for word in group.split()
+}
+"""Words that name one state of a scale."""
+
+
+def same_scale(one: set[str], other: set[str]) -> bool:
+    """Return whether two sets of words are different points of one scale of states."""
+    if not one or not other or {SAME_STATE.get(w, w) for w in one} & {SAME_STATE.get(w, w) for w in other}:
+        return False
+    return any(one <= scale and other <= scale for scale in STATUS_SCALES)
+
 
 # Words after which a number or code names a thing and is no amount.
 NAMING_NOUNS: Final = words(
@@ -101,10 +190,19 @@ VALUE_NAMES: Final = words(
 )
 
 SHOWING_NOUNS: Final = words("screen display sign billboard monitor banner poster marquee scoreboard noticeboard")
+UNIT_WORDS: Final = words(
+    "percent % euro euros dollar dollars pound pounds cent cents franc francs krone kroner yen rupee rupees usd eur gbp chf km kilometre kilometer"
+    " mile metre meter cm centimetre centimeter mm millimetre millimeter inch foot feet yard m kg kilogram kilo gram g mg milligram tonne ton ounce"
+    " litre liter millilitre milliliter ml l cup gallon hectare acre degree celsius fahrenheit kelvin watt kilowatt kwh volt amp hertz hz khz mhz ghz"
+    " bit byte kb mb gb tb kilobyte megabyte gigabyte terabyte mbps gbps ms millisecond second minute hour day week fortnight month year decade"
+    " thousand million billion dozen per rpm psi bar point"
+)
+TITLES: Final = words("mr mrs ms miss dr prof professor sir lady lord judge captain sister brother father")
 GROUP_NOUNS: Final = words(
     "committee team board choir club list band council panel group staff crew cast jury union association league squad guild society"
     " network class community commission delegation trade press"
 )
+VAGUE_PLACES: Final = words("near by off along within outside against from next around beside")
 PLACE_PREPOSITIONS: Final = words(
     "in at on under underneath beneath behind beside near inside over above below between within outside off next to from by against along"
 )
@@ -136,7 +234,7 @@ LIGHT: Final = words(
 CALENDAR: Final = words(
     "monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays weekday weekdays weekend weekends january february march april may june july august september october november december"
     " jan feb mar apr jun jul aug sep sept oct nov dec morning afternoon evening night noon midnight midday daily weekly monthly yearly quarterly hourly annually biweekly nightly spring summer autumn fall winter"
-    " hour hours minute minutes second seconds day days week weeks month months year years quarter quarters once twice past half o'clock am pm utc gmt cet est pst fortnight today tomorrow yesterday first last second third fourth"
+    " hour hours minute minutes second seconds day days week weeks month months year years quarter quarters once twice past half o'clock am pm utc gmt cet est pst fortnight today tomorrow yesterday last second"
 )
 # A change here is another occasion or another group and not another value.
 SCOPE_NOUNS: Final = words(
@@ -269,7 +367,7 @@ IRREGULAR: Final[dict[str, str]] = dict(
 )
 # Verbs of no set cardinality, listed so that they are seen as verbs.
 OTHER_VERBS: Final = words(
-    "account accompany achieve act adapt add address adjust affect agree aim announce apply approach argue arrange ask assemble assess assist attach attempt average avoid back bear become behave believe block borrow bother"
+    "rehearse account accompany achieve act adapt add address adjust affect agree aim announce apply approach argue arrange ask assemble assess assist attach attempt average avoid back bear become behave believe block borrow bother"
     " break breed bring build burn buy calculate call care carry cast catch cause celebrate change check clean clear climb collaborate combine command commit compare compete complain complete compute concern conclude conduct confirm"
     " connect consider consist construct consult control convert convince coordinate copy correct count crash create cross cut damage date deal decide declare decline defend define delay delete demand deny describe deserve design"
     " destroy detect determine develop die differ disagree discover discuss divide do download draft draw drop earn edit eliminate email employ enable encourage enforce ensure enter establish estimate evaluate examine exceed exchange exist expand"
