@@ -2,8 +2,9 @@
 
     python tests/quality/build_thesaurus.py DICT_FOLDER workers/factsieve/core/guard/data/thesaurus.txt.gz
 
-Kept are the single words that are written small, with their first four senses per part of speech and those that occur in WordNet's
-sense-tagged texts, and of the synsets their hypernyms, similar adjectives and derivationally related synsets. Debian ships the files as `wordnet-base`.
+Kept are the single words that are written small, with their first four senses per part of speech and those that
+occur in WordNet's sense-tagged texts, and of the synsets their hypernyms, similar adjectives and derivationally
+related synsets. Debian ships the files as `wordnet-base`.
 """
 
 import gzip

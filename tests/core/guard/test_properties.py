@@ -109,6 +109,12 @@ def test_identifiers_differ_or_are_equal(one: str, two: str) -> None:
     assert against(f"Order {one} was paid.", f"Order {one.lower()} was paid.").clear
 
 
+def test_half_a_character_can_be_stored() -> None:
+    """A lone surrogate, which UTF-8 cannot hold, does not reach the stored features."""
+    found = features("broken \ud800 text", MAY_6)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Features) == found
+
+
 @pytest.mark.parametrize("size", [20_000])
 def test_a_long_text_is_compared_in_bounded_work(size: int) -> None:
     """Beyond the limit a text is compared as a whole only: equal is clear, other is not."""

@@ -97,9 +97,25 @@ def test_one_swapped_word_counts_where_all_else_is_equal() -> None:
 def test_same_subject_survives_another_value() -> None:
     """Subject and attribute are the same although the value is another one; an unrelated text shares neither."""
     assert against("Her locker number is 418.", "Her locker number is 481.").same_subject
+    assert against(
+        "The cache service is owned by the maps team.", "The cache service is owned by the routing team."
+    ).same_subject
     assert not against("Her locker number is 418.", "The ferry to Rhodes sails at dawn.").same_subject
+    assert not against("Gate K4 is closed for repair.", "Gate K14 is closed for repair.").same_subject
+    assert not against("Pier Graz opens at nine on Sundays.", "Pier Linz opens at ten on Sundays.").same_subject
 
 
 def test_conflict_is_empty_for_text_that_adds() -> None:
     """What only adds does not exclude."""
     assert against("Pavel eats pears.", "Pavel eats pears and plums.").conflict == ()
+
+
+@pytest.mark.parametrize(
+    ("stored", "candidate"),
+    [("()", "[]"), ("I can.", "I have."), ("", "x"), ("いかが好き", "たこが好き"), ("---", "***")],
+)
+def test_texts_without_content_are_never_clear_unless_equal(stored: str, candidate: str) -> None:
+    """Where there is nothing to align, only equality clears."""
+    assert not against(stored, candidate).clear
+    assert not against(candidate, stored).clear
+    assert against(stored, stored).clear

@@ -39,6 +39,8 @@ def compare(candidate: Features, stored: Features) -> Comparison:
         return Comparison(same_subject=True, aligned=1.0)
     if not (candidate.judgeable and stored.judgeable):
         return Comparison(findings=(Finding("unknown_language", candidate.language, stored.language),), judgeable=False)
+    if not (candidate.words or candidate.values) or not (stored.words or stored.values):
+        return Comparison(findings=(Finding("coverage", candidate.folded[:80], stored.folded[:80]),))
     findings, novelty, missing = compare_values(candidate.values, stored.values)
     if not (candidate.whole and stored.whole):
         findings.append(Finding("coverage", "" if candidate.whole else "too long", "" if stored.whole else "too long"))
@@ -55,10 +57,21 @@ def compare(candidate: Features, stored: Features) -> Comparison:
     novelty += added
     missing += dropped
     aligned = alignment.share()
+    if (
+        not findings
+        and not novelty
+        and aligned < _LEAST
+        and not {v.canonical for v in candidate.values} & {v.canonical for v in stored.values}
+    ):
+        findings.append(Finding("coverage", candidate.folded[:80], stored.folded[:80]))
     conflict = tuple(f for f in findings if f.kind in _EXCLUSIVE) if not novelty else ()
     return Comparison(
-        tuple(findings), tuple(novelty), tuple(missing), conflict, _same_subject(alignment, aligned), aligned
+        tuple(findings), tuple(novelty), tuple(missing), conflict, _same_subject(candidate, stored, alignment), aligned
     )
+
+
+_LEAST: Final = 0.34
+"""Below this share of aligned words nothing speaks for one statement, whatever else was found."""
 
 
 def _converse(candidate: Features, stored: Features, alignment: Alignment) -> bool:
@@ -227,7 +240,7 @@ def _words(
         added.append(
             Finding("entity" if any(word.role == "n" for word in loose_ours) else "novelty", _excerpt(loose_ours))
         )
-    if not signs and not swapped and len(light) == 1:
+    if light and not signs and not swapped and (len(light) == 1 or any(word.role == "c" for word in alignment.ours)):
         swapped = light
     names = [f for f in swapped + added if f.kind == "entity"]
     if (
@@ -252,5 +265,23 @@ def _excerpt(words: list[Word]) -> str:
     return " ".join(word.surface for word in words)[:80]
 
 
-def _same_subject(alignment: Alignment, aligned: float) -> bool:
-    return aligned >= 0.5
+def _same_subject(candidate: Features, stored: Features, alignment: Alignment) -> bool:
+    """Return whether both speak of one attribute of one subject: most aligns, and what differs stands in the second half of both texts.
+
+    Most statements name subject and attribute first and the value last; `Gate B4 is closed` and `Gate B14 is closed` speak of two gates.
+    """
+    if alignment.share() < _SUBJECT_SHARE:
+        return False
+    sides = ((candidate, stored, alignment.open_ours), (stored, candidate, alignment.open_theirs))
+    for one, other, open_words in sides:
+        half = len(one.words) / 2
+        if any(index + 1 <= half and one.words[index].role in "nwp" for index in open_words):
+            return False
+        known = {value.canonical for value in other.values}
+        early = [value for value in one.values if value.position + 1 <= half and value.canonical not in known]
+        if any(value.family in ("identifier", "number", "version") for value in early):
+            return False
+    return True
+
+
+_SUBJECT_SHARE: Final = 0.5

@@ -28,8 +28,8 @@ _TABLE: Final[dict[int, str]] = {
 }
 _BETWEEN_DIGITS: Final = re.compile(r"(?<=\d)[–—―](?=\d)")
 _MARKS_DROPPED: Final = re.compile("[\u064b-\u065f\u0670\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7]")
+_LONE: Final = re.compile("[\ud800-\udfff]")  # half a character: it cannot be stored as UTF-8
 _DIGIT: Final = re.compile(r"[^\W\D0-9]")
-_KANJI_TEN: Final = re.compile("[〇一二三四五六七八九十百千万億]+")
 
 
 def normalise(text: str) -> str:
@@ -39,6 +39,7 @@ def normalise(text: str) -> str:
     """
     if text.isascii():
         return text
+    text = _LONE.sub("\ufffd", text)
     text = _BETWEEN_DIGITS.sub("-", text)
     text = unicodedata.normalize("NFKC", text.translate(_TABLE))
     text = _MARKS_DROPPED.sub("", text)
