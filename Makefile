@@ -76,6 +76,10 @@ bench-smoke: $(STAMP) ## the same on a short input: does it run, and is nothing 
 lock: $(STAMP) ## write requirements.lock from what the environment holds
 	@$(BIN)/python deploy/lock.py
 
+.PHONY: transcript
+transcript: $(STAMP) ## put a fresh transcript of the demonstration into README.md
+	@$(BIN)/python deploy/transcript.py
+
 .PHONY: clean
 clean: ## remove caches, build results and the local stack's state, keep the environment
 	@rm -rf build dist .factsieve .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

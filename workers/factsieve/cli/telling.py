@@ -9,7 +9,8 @@ import msgspec
 from factsieve.core.facts import Kind
 
 Decision = dict[str, Any]
-PER_KIND: Final = 2
+MOST_TELLING: Final = frozenset({"new value", "alike, kept apart", "tool loop"})
+"""Two of these are shown, one of every other kind."""
 
 
 class Told(msgspec.Struct, frozen=True):
@@ -26,14 +27,14 @@ class Told(msgspec.Struct, frozen=True):
 
 def telling(decisions: Sequence[Decision]) -> list[Told]:
     """Return the most telling decisions, in order of kind. `decisions` must be in the order in which they were made."""
-    back = _choose([(0.0, one) for one in _returned(decisions)])
+    back = _choose([(_similarity(one), one) for one in _returned(decisions)], 1)
     taken = {one["decision_id"] for one in back}
     rows: list[Told] = []
     for case, rank in CASES:
         fits = [
             (score, one) for one in decisions if (score := rank(one)) is not None and one["decision_id"] not in taken
         ]
-        chosen = _choose(fits)
+        chosen = _choose(fits, 2 if case in MOST_TELLING else 1)
         taken.update(one["decision_id"] for one in chosen)
         rows += _rows(case, chosen)
         if case == "new value":
@@ -45,11 +46,11 @@ def _rows(case: str, decisions: Sequence[Decision]) -> list[Told]:
     return [Told(case, one, first=number == 0) for number, one in enumerate(decisions)]
 
 
-def _choose(fits: Iterable[tuple[float, Decision]]) -> list[Decision]:
-    """Return up to two decisions, the best first, of two namespaces where there are two."""
+def _choose(fits: Iterable[tuple[float, Decision]], most: int) -> list[Decision]:
+    """Return up to `most` decisions, the best first, the second of another namespace where there is one."""
     ranked = [one for _, one in sorted(fits, key=lambda fit: -fit[0])]
     others = [one for one in ranked[1:] if one["namespace"] != ranked[0]["namespace"]]
-    return [*ranked[:1], *(others or ranked[1:])[: PER_KIND - 1]]
+    return [*ranked[:1], *(others or ranked[1:])[: most - 1]]
 
 
 def _similarity(decision: Decision) -> float:
@@ -154,5 +155,5 @@ def _loops(decisions: Sequence[Decision]) -> list[Told]:
             key = (one["namespace"], one["text"])
             counts[key] += 1
             example[key] = one
-    most = counts.most_common(PER_KIND)
+    most = counts.most_common(2)
     return [Told("tool loop", example[key], times, first=number == 0) for number, (key, times) in enumerate(most)]
