@@ -11,6 +11,7 @@ from typing import Final
 
 import msgspec
 
+from factsieve.adapters.kept import Keep, keeping_scores
 from factsieve.adapters.model_lanes import ModelLanes
 from factsieve.adapters.nli_model import Labels, NliModel, PairScores
 from factsieve.adapters.onnx_session import available_cores
@@ -70,7 +71,8 @@ class NliJudge:
     """A judge by NLI (`ports.Judge`), and a scorer of pairs.
 
     `folder` is the model's (see `NliModel`), `profile` its cut-offs, or a JSON file of them (None: careful defaults). `threads` pairs are
-    computed at once (None: one per core), `cache_size` pairs are remembered. Raises BadSettings as `NliModel` and `load_profile` do.
+    computed at once (None: one per core), `cache_size` pairs are remembered, `keep` is a file that keeps scores between runs. Raises
+    BadSettings as `NliModel` and `load_profile` do.
     """
 
     def __init__(
@@ -81,6 +83,7 @@ class NliJudge:
         labels: Labels | None = None,
         threads: int | None = None,
         cache_size: int = 65_536,
+        keep: Keep | None = None,
     ) -> None:
         if cache_size < 0 or (threads is not None and threads < 1):
             raise BadSettings(
@@ -94,8 +97,9 @@ class NliJudge:
                 f"NLI profile of the model {profile.fingerprint} does not fit model {self._model.fingerprint}"
             )
         self._profile = profile or NliProfile()
+        score = self._model.score
         self._lanes: ModelLanes[Pair, PairScores] = ModelLanes(
-            self._model.score,
+            score if keep is None else keeping_scores(keep, self._model.fingerprint, score),
             name=self.name,
             lanes=threads or available_cores(),
             batch_size=1,

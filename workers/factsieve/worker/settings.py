@@ -13,6 +13,7 @@ from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSetti
 
 from factsieve.core.errors import BadSettings
 from factsieve.core.policy import Policies, Policy
+from factsieve.core.profile import ThresholdProfile, decode_profile
 from factsieve.wire.topics import Limits, Topics
 from factsieve.worker.settings_groups import (
     CommandSettings,
@@ -106,7 +107,7 @@ class Settings(BaseSettings):
 
     def policies(self) -> Policies:
         """Return the default policy and those of namespaces. Raises BadSettings where thresholds are out of order."""
-        base = self.policy.model_dump(exclude={"namespaces"})
+        base = self.policy.model_dump(exclude={"namespaces", "profile_path"})
         default = Policy(**base)
         named = {}
         for name, own in self.policy.namespaces.items():
@@ -115,6 +116,10 @@ class Settings(BaseSettings):
             except BadSettings as error:
                 raise BadSettings(f"policy.namespaces.{name}: {error}") from error
         return Policies(default, named)
+
+    def threshold_profile(self) -> ThresholdProfile | None:
+        """Return the threshold profile, if one is set. Raises BadSettings where it can not be read."""
+        return None if self.policy.profile_path is None else read_profile(self.policy.profile_path)
 
     def command_keys(self) -> dict[str, bytes]:
         """Return the operators' keys as they sign and verify."""
@@ -157,12 +162,23 @@ def load_settings(
     found = list(_unknown(merged))
     if found:
         raise BadSettings(_listed("settings that are not known", found))
+    _merge_below(merged, _profile_layer(merged))
     try:
         settings = Settings(**merged)
     except ValidationError as error:
         raise BadSettings(_listed("settings that can not be used", _explain(error, merged))) from None
     settings.check()
     return settings
+
+
+def read_profile(path: Path) -> ThresholdProfile:
+    """Return the threshold profile in a file. Raises BadSettings naming the file and what is wrong with it."""
+    try:
+        return decode_profile(path.read_bytes())
+    except OSError as error:
+        raise BadSettings(f"the threshold profile {path} can not be read: {error.strerror or error}") from None
+    except BadSettings as error:
+        raise BadSettings(f"the threshold profile {path} can not be used: {error}") from None
 
 
 def parse_override(text: str) -> tuple[str, object]:
@@ -300,6 +316,22 @@ def _merge(base: dict[str, Any], over: Mapping[str, Any]) -> None:
             _merge(base[name], value)
         else:
             base[name] = _copied(value)
+
+
+def _profile_layer(merged: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the threshold profile that the settings name stands for: a layer above the defaults only."""
+    policy = merged.get("policy")
+    path = policy.get("profile_path") if isinstance(policy, Mapping) else None
+    if not isinstance(path, str | Path) or not str(path):
+        return {}
+    return {"policy": read_profile(Path(path)).thresholds}
+
+
+def _merge_below(base: dict[str, Any], under: Mapping[str, Any]) -> None:
+    """Put values where there are none."""
+    filled = {name: _copied(value) for name, value in under.items()}
+    _merge(filled, base)
+    base.update(filled)
 
 
 def _copied(value: Any) -> Any:  # noqa: ANN401 - settings are of any type before they are checked

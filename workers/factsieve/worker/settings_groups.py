@@ -288,6 +288,9 @@ class PolicySettings(Group):
     """Characters of a merged statement at most."""
     profile: str = _POLICY.profile
     """Name of the threshold profile, for reports."""
+    profile_path: Path | None = None
+    """Threshold profile that `factsieve calibrate` wrote: its name, its thresholds and its NLI cut-offs are then the defaults. It must be
+    of the embedder (and the NLI model) in use."""
     namespaces: dict[str, NamespacePolicy] = {}
     """Settings of single namespaces, by name: `[policy.namespaces.team]` in the file, JSON in the environment."""
 

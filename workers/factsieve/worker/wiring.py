@@ -10,23 +10,24 @@ import structlog
 from factsieve import __version__
 from factsieve.adapters.clock import SystemClock
 from factsieve.adapters.kafka_outbox import KafkaOutbox
+from factsieve.adapters.kept import Keep, KeptEmbedder
 from factsieve.adapters.memory import MemoryFacts, MemoryLedger, MemoryOutbox, MemoryWindow
 from factsieve.adapters.qdrant_facts import QdrantFacts
 from factsieve.adapters.qdrant_ledger import QdrantLedger
 from factsieve.adapters.qdrant_tools import connect
 from factsieve.adapters.redis_window import RedisWindow
-from factsieve.adapters.rules_judge import RulesJudge
 from factsieve.core.errors import BadSettings, Transient
 from factsieve.engine.desk import HoldSettings
 from factsieve.engine.engine import Engine, EngineSettings
 from factsieve.engine.lane import LaneSettings
 from factsieve.engine.ports import HoldsAll, Observer, Ports
 from factsieve.engine.wave import WaveSettings
-from factsieve.ports import Embedder, FactStore, Fence, HashWindow, Judge, Ledger, Outbox
+from factsieve.ports import Embedder, FactStore, Fence, HashWindow, Ledger, Outbox
 from factsieve.telemetry import log as telemetry_log
 from factsieve.telemetry.metrics import Metrics, make_metrics
 from factsieve.worker.app import EngineContext, SieveApp, WorkerConfig, make_app
 from factsieve.worker.feeds import FeedLimits
+from factsieve.worker.judges import Judges, build_judges
 from factsieve.worker.kafka_access import bootstrap_servers, outbox_options, security_of
 from factsieve.worker.run import EXIT_UNREACHABLE, RunOptions, run_worker
 from factsieve.worker.settings import Settings
@@ -35,7 +36,28 @@ log = structlog.get_logger(__name__)
 
 
 def build_embedder(settings: Settings) -> Embedder:
-    """Return the configured embedder. Raises BadSettings where its model or a library is missing."""
+    """Return the configured embedder.
+
+    Raises BadSettings where its model or a library is missing, or the threshold profile was measured for another one.
+    """
+    profile = settings.threshold_profile()
+    embedder = _load_embedder(settings)
+    if profile is not None:
+        try:
+            profile.check_embedder(embedder.model, embedder.fingerprint)
+        except BadSettings:
+            _close(embedder)
+            raise
+    return embedder
+
+
+def _close(embedder: Embedder) -> None:
+    close = getattr(embedder, "close", None)
+    if close is not None:
+        close()
+
+
+def _load_embedder(settings: Settings) -> Embedder:
     chosen = settings.embedder
     if chosen.kind == "openai":
         from factsieve.adapters.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 - needs an extra
@@ -62,12 +84,6 @@ def build_embedder(settings: Settings) -> Embedder:
         batch_size=chosen.batch_size,
         cache_size=chosen.cache_size,
     )
-
-
-def build_judges(settings: Settings) -> tuple[Judge, Judge]:
-    """Return the judge, and the local one that answers where no remote one may be asked."""
-    local = RulesJudge()
-    return local, local
 
 
 def build_window(settings: Settings) -> RedisWindow:
@@ -118,10 +134,11 @@ def build_engine(
     fence: Fence,
     observer: Observer | None = None,
     partition_count: Callable[[str], int | None] = lambda _topic: None,
+    judges: Judges | None = None,
 ) -> Engine:
-    """Return an engine over these stores, with the configured judges and the system's clock."""
-    judge, local_judge = build_judges(settings)
-    ports = Ports(facts, ledger, window, embedder, judge, local_judge, outbox, SystemClock(), fence)
+    """Return an engine over these stores, with the configured judges (or these) and the system's clock. Raises BadSettings."""
+    asked = judges or build_judges(settings, profile=settings.threshold_profile())
+    ports = Ports(facts, ledger, window, embedder, asked.judge, asked.local, outbox, SystemClock(), fence)
     return Engine(ports, engine_settings(settings, embedder), observer, partition_count)
 
 
@@ -134,27 +151,50 @@ class Offline:
     facts: MemoryFacts
 
 
+@dataclass(frozen=True)
+class Models:
+    """The models of a process: what engines share."""
+
+    embedder: Embedder
+    judges: Judges
+
+
 @contextmanager
-def offline_engine(settings: Settings, observer: Observer | None = None) -> Iterator[Offline]:
-    """Make the same engine as a worker's, on memory stores, with the configured embedder and judges. Raises BadSettings."""
+def open_models(settings: Settings, keep: Keep | None = None) -> Iterator[Models]:
+    """Load the configured embedder and judges, and close them at the end; `keep` holds what they computed before. Raises BadSettings."""
     embedder = build_embedder(settings)
-    outbox, facts = MemoryOutbox(), MemoryFacts(embedder.dimension)
+    try:
+        judges = build_judges(settings, profile=settings.threshold_profile(), keep=keep)
+        try:
+            yield Models(embedder if keep is None else KeptEmbedder(embedder, keep), judges)
+        finally:
+            judges.close()
+    finally:
+        _close(embedder)
+
+
+@contextmanager
+def offline_engine(
+    settings: Settings, observer: Observer | None = None, models: Models | None = None
+) -> Iterator[Offline]:
+    """Make the same engine as a worker's, on memory stores, with the configured models (or these). Raises BadSettings."""
+    if models is None:
+        with open_models(settings) as opened, offline_engine(settings, observer, opened) as offline:
+            yield offline
+        return
+    outbox, facts = MemoryOutbox(), MemoryFacts(models.embedder.dimension)
     engine = build_engine(
         settings,
         facts=facts,
         ledger=MemoryLedger(),
         window=MemoryWindow(settings.redis.window_s),
-        embedder=embedder,
+        embedder=models.embedder,
         outbox=outbox,
         fence=HoldsAll(),
         observer=observer,
+        judges=models.judges,
     )
-    try:
-        yield Offline(engine, outbox, facts)
-    finally:
-        close = getattr(embedder, "close", None)
-        if close is not None:
-            close()
+    yield Offline(engine, outbox, facts)
 
 
 @dataclass(frozen=True)
@@ -194,9 +234,7 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
         yield Stores(facts, ledger, embedder)
     finally:
         await client.close()
-        close = getattr(embedder, "close", None)
-        if close is not None:
-            close()
+        _close(embedder)
 
 
 def worker_config(settings: Settings) -> WorkerConfig:

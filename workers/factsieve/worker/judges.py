@@ -1,0 +1,88 @@
+"""From the settings to the judges: who is asked, and who stands in where nothing may leave the process."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from factsieve.adapters.cascade import CascadeJudge
+from factsieve.adapters.rules_judge import RulesJudge
+from factsieve.core.errors import BadSettings
+from factsieve.core.profile import ThresholdProfile
+from factsieve.ports import Judge
+from factsieve.worker.settings import Settings
+
+if TYPE_CHECKING:
+    from factsieve.adapters.kept import Keep
+    from factsieve.adapters.nli_judge import NliJudge
+
+NLI: Final = "nli:"
+
+
+@dataclass(frozen=True)
+class Judges:
+    """The judge, the local one that answers where no remote one may be asked, and the NLI model among them."""
+
+    judge: Judge
+    local: Judge
+    nli: "NliJudge | None" = None
+
+    def close(self) -> None:
+        """End the threads of local models."""
+        if self.nli is not None:
+            self.nli.close()
+
+
+def build_judges(settings: Settings, *, profile: ThresholdProfile | None = None, keep: "Keep | None" = None) -> Judges:
+    """Return the configured judges. `profile` brings the NLI model's cut-offs, `keep` a file of its scores.
+
+    An NLI model never answers alone: the rules go first, with its opinion as a clue, since a contradiction is no retirement. Raises
+    BadSettings where a model, a key or a library is missing, or the profile is another model's.
+    """
+    name = settings.judge.effective_name
+    if name == "rules":
+        rules = RulesJudge()
+        return Judges(rules, rules)
+    if name.startswith(NLI):
+        nli = _nli(settings, name.removeprefix(NLI), profile, keep)
+        local = CascadeJudge([RulesJudge(nli), nli], name=nli.name)
+        return Judges(local, local, nli)
+    if name == "cascade":
+        path = settings.judge.nli_path
+        scorer = None if path is None else _nli(settings, str(path), profile, keep)
+        members: list[Judge] = [RulesJudge()] if scorer is None else [RulesJudge(scorer), scorer]
+        remote = None if settings.judge.model is None else _remote(settings, settings.judge.model)
+        cascade = CascadeJudge(members, remote)
+        return Judges(cascade, cascade.local, scorer)
+    return Judges(_remote(settings, name), RulesJudge())
+
+
+def _nli(settings: Settings, folder: str, profile: ThresholdProfile | None, keep: "Keep | None") -> "NliJudge":
+    from factsieve.adapters.nli_judge import NliJudge, NliProfile  # noqa: PLC0415 - needs an extra
+
+    cuts = profile.nli if profile is not None else None
+    measured = None if cuts is None else NliProfile(veto=cuts.veto, entailment=cuts.entailment, clear=cuts.clear)
+    nli = NliJudge(folder, profile=measured, threads=settings.judge.nli_threads or None, keep=keep)
+    if profile is not None:
+        try:
+            profile.check_nli(nli.name, nli.fingerprint)
+        except BadSettings:
+            nli.close()
+            raise
+    return nli
+
+
+def _remote(settings: Settings, name: str) -> Judge:
+    from factsieve.adapters.openai_judge import OpenAIJudge  # noqa: PLC0415 - needs an extra
+
+    judge = settings.judge
+    return OpenAIJudge(
+        name,
+        api_key=judge.api_key.get_secret_value() if judge.api_key else None,
+        base_url=judge.base_url.get_secret_value() if judge.base_url else None,
+        timeout_s=judge.timeout_s,
+        retries=judge.retries,
+        concurrency=judge.concurrency,
+        calls_per_minute=judge.calls_per_minute,
+        namespace_calls_per_minute=judge.namespace_calls_per_minute,
+        breaker_failures=judge.breaker_failures,
+        breaker_pause_s=judge.breaker_pause_s,
+    )
