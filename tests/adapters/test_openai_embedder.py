@@ -188,3 +188,31 @@ def test_another_dimension_than_the_settings_say_is_refused_at_start():
     assert run(work, embeds, request_dimension=8) == 8
     with pytest.raises(BadSettings, match="batch_size"):
         OpenAIEmbedder("ollama:m", batch_size=0)
+
+
+def test_discovers_its_dimension_while_blocking():
+    """`discover` asks from plain code, also while an event loop runs, and the embedder works in that loop afterwards."""
+
+    async def work(embedder, server):
+        found = await asyncio.to_thread(embedder.discover)
+        return found, await embedder.embed(["a"])
+
+    found, vectors = run(work, embeds)
+    assert (found, len(vectors[0])) == (3, 3)
+
+
+@pytest.mark.parametrize(
+    ("name", "base_url", "shown"),
+    [
+        ("text-embedding-3-small", None, "openai:text-embedding-3-small"),
+        ("nomic-embed-text:v1.5", "http://10.0.0.7/v1", "http://10.0.0.7/v1#nomic-embed-text:v1.5"),
+        ("ollama:nomic-embed-text", None, "ollama:nomic-embed-text"),
+        ("http://h/v1#m", None, "http://h/v1#m"),
+    ],
+)
+def test_bare_and_full_model_names(name, base_url, shown):
+    """A bare name is OpenAI's, or of the address that is given; the vectors' model is the model's own name."""
+    embedder = OpenAIEmbedder(name, base_url=base_url, api_key="k", dimension=4)
+    assert shown in repr(embedder)
+    assert embedder.model in name
+    assert "k'" not in repr(embedder)

@@ -26,6 +26,8 @@ DOUBT: Final = 0.3
 UNINFORMED: Final = 0.5
 """The most that a 2-way model's `add` is worth: no contradiction may as well be a repeat."""
 
+PROFILE_FILE: Final = "nli_profile.json"
+
 Pair = tuple[str, str]
 
 
@@ -90,6 +92,9 @@ class NliJudge:
                 f"NLI judge: threads ({threads}) must be at least 1, cache_size ({cache_size}) at least 0"
             )
         self._model = NliModel(folder, labels=labels)
+        beside = Path(folder) / PROFILE_FILE
+        if profile is None and beside.is_file():
+            profile = beside
         if isinstance(profile, str | Path):
             profile = load_profile(profile, self._model.fingerprint)
         elif profile is not None and profile.fingerprint not in (None, self._model.fingerprint):

@@ -5,7 +5,8 @@ import hashlib
 import random
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from typing import Any, Final
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,8 @@ from numpy.typing import NDArray
 from factsieve.adapters.call_limits import Sleep
 from factsieve.adapters.onnx_session import well_formed
 from factsieve.adapters.openai_endpoint import (
+    PROVIDERS,
+    Endpoint,
     Trouble,
     find_key,
     open_client,
@@ -23,6 +26,9 @@ from factsieve.adapters.openai_endpoint import (
 from factsieve.core.errors import BadInput, BadSettings, Bug, Transient
 from factsieve.ports import Coverage, Vector
 
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+
 SERVICE: Final = "embeddings"
 _PROBE: Final = "The deadline is 15 October."
 _REFUSED: Final = frozenset({400, 413, 422})
@@ -32,8 +38,9 @@ class OpenAIEmbedder:
     """Embed through the official `openai` client (port `Embedder`).
 
     `name` is a model name as `parse_judge_name` takes it (`openai:text-embedding-3-small`, `ollama:nomic-embed-text`,
-    `http://host/v1#model`). The dimension is asked for by `probe`, which must be awaited before use unless `dimension` tells it;
-    `request_dimension` is sent along for models that shorten their vectors. Texts go in batches of `batch_size`, at most
+    `http://host/v1#model`), or a bare model name: OpenAI's own, or of the service at `base_url`. The dimension is asked for by
+    `probe` (or `discover`, which blocks) before use, unless `dimension` tells it; `request_dimension` is sent along for models that
+    shorten their vectors. Texts go in batches of `batch_size`, at most
     `concurrency` calls at once; failed calls are tried `retries` times more, then Transient is raised. Texts longer than `max_chars`
     are cut, and `coverage` says so: what else the model does not see of a text can not be told from here.
 
@@ -65,13 +72,13 @@ class OpenAIEmbedder:
                 f"embedder: timeout_s ({timeout_s}), batch_size ({batch_size}), concurrency ({concurrency}) and max_chars "
                 f"({max_chars}) must be above 0, retries ({retries}) and cache_size ({cache_size}) not below"
             )
-        self._endpoint = parse_judge_name(name, base_url=base_url)
+        self._endpoint = _endpoint(name, base_url)
         self._key = find_key(self._endpoint, api_key)
-        self._client = open_client(self._endpoint, self._key, timeout_s=timeout_s)
         self._name = model or self._endpoint.model
         self._dimension = dimension or request_dimension
         self._request_dimension = request_dimension
         self._timeout_s = timeout_s
+        self._client = self._new_client()
         self._retries = retries
         self._delay_limit_s = retry_delay_limit_s
         self._batch_size = batch_size
@@ -115,6 +122,23 @@ class OpenAIEmbedder:
             )
         self._dimension = len(vector)
         return self._dimension
+
+    def discover(self) -> int:
+        """Return the dimension as `probe` does, blocking: for use before an event loop runs, or inside one at start-up."""
+        with ThreadPoolExecutor(1) as helper:
+            return helper.submit(lambda: asyncio.run(self._discover())).result()
+
+    async def _discover(self) -> int:
+        # connections belong to the event loop that made them, and this one ends here
+        lasting, self._client = self._client, self._new_client()
+        try:
+            return await self.probe()
+        finally:
+            await self._client.close()
+            self._client = lasting
+
+    def _new_client(self) -> "AsyncOpenAI":
+        return open_client(self._endpoint, self._key, timeout_s=self._timeout_s)
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector per text, in order; equal texts share one (read-only) array.
@@ -192,6 +216,14 @@ class OpenAIEmbedder:
         self._cache[text] = vector
         while len(self._cache) > self._cache_size:
             self._cache.popitem(last=False)
+
+
+def _endpoint(name: str, base_url: str | None) -> Endpoint:
+    """Return where a model is served; a bare model name is that of the given address, or OpenAI's."""
+    provider = name.partition(":")[0].lower()
+    if provider in {"http", "https", *PROVIDERS}:
+        return parse_judge_name(name, base_url=base_url)
+    return parse_judge_name(f"openai:{name}" if base_url is None else f"{base_url}#{name}")
 
 
 class _Refused(Exception):
