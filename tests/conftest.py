@@ -4,7 +4,6 @@ import os
 from pathlib import Path
 
 import pytest
-
 from kafka.brokers import apache, broker, tansu
 
 __all__ = ["apache", "broker", "tansu"]  # fixtures

@@ -29,8 +29,7 @@ class ScriptedEngine:
         self._file = journal.open("ab", buffering=0)
         self._slots = asyncio.Semaphore(bound)
         self._tasks: dict[asyncio.Task, tuple[str, int]] = {}
-        self.gate = asyncio.Event()
-        self.gate.set()
+        self.app = None
 
     @property
     def in_flight(self) -> int:
@@ -44,7 +43,6 @@ class ScriptedEngine:
 
     async def submit(self, record: Record, done) -> None:
         await self._slots.acquire()
-        await self.gate.wait()
         self.note(
             "got",
             record,
@@ -53,6 +51,7 @@ class ScriptedEngine:
             value=_text(record.value)
             if record.value is None or len(record.value) < 1000
             else f"{len(record.value)} bytes",
+            waiting=max(state.waiting for state in self.app.feeds.states()),
             headers=[[name, _text(value)] for name, value in record.headers],
         )
         task = asyncio.create_task(self._work(record, done))
@@ -111,6 +110,7 @@ async def main(config: WorkerConfig, journal: Path, bound: int) -> int:
         return engine
 
     app = make_app(config, factory)
+    engine.app = app
     registry = CollectorRegistry()
     Gauge("factsieve_test_answer", "For the tests.", registry=registry).set(42)
     return await run_worker(

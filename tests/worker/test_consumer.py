@@ -124,14 +124,17 @@ def test_a_crash_in_the_middle_loses_nothing(broker, names, journal):
 
 
 def test_what_has_started_is_finished_before_partitions_are_given_up(broker, names, journal):
-    """A rebalance waits for records in flight, writes are still allowed meanwhile, and nobody sees them again."""
+    """A rebalance waits for records in flight, writes are still allowed meanwhile, and nobody sees them again.
+
+    Giving up commits by itself: the next regular commit would be a minute away.
+    """
     topic, group = names
     run(broker.create(topic, 2))
     for number in range(2):
         run(broker.produce(topic, records([b"slow:1.5"] * 3, partition=number)))
-    with Worker(broker, topic, group, journal) as first:
+    with Worker(broker, topic, group, journal, commit_interval_s=60.0) as first:
         journal.wait_for("got", [(number, offset) for number in range(2) for offset in range(3)])
-        with Worker(broker, topic, group, journal) as second:
+        with Worker(broker, topic, group, journal, commit_interval_s=60.0) as second:
             second.wait_assigned(1)
             journal.wait_for("done", [(number, offset) for number in range(2) for offset in range(3)])
             wait_committed(broker, group, topic, {0: 3, 1: 3})
@@ -180,7 +183,7 @@ def test_sigterm_with_a_hung_record_ends_in_time_and_leaves_the_right_lag(broker
     topic, group = names
     run(broker.create(topic, 1))
     run(broker.produce(topic, records([*[b"ok"] * 10, b"hang", *[b"ok"] * 10])))
-    with Worker(broker, topic, group, journal) as worker:
+    with Worker(broker, topic, group, journal, commit_interval_s=60.0) as worker:
         journal.wait_for("done", [(0, offset) for offset in range(21) if offset != 10])
         assert worker.stop(timeout_s=QUICK["stop_deadline_s"] + 1.0) == 0
     assert run(broker.committed(group, topic, 1)) == {0: 10}
@@ -249,6 +252,7 @@ def test_more_than_fits_is_pulled_bit_by_bit(broker, names, journal):
         journal.wait_for("done", everything, timeout_s=60)
         wait_committed(broker, group, topic, {0: 1_500, 1: 1_500})
     assert sorted(journal.places("got")) == everything
+    assert max(line["waiting"] for line in journal.lines("got")) <= 20 + 50, "what waits is bounded, but for one pull"
     for number in range(2):
         assert [offset for partition, offset in journal.places("got") if partition == number] == list(range(1_500))
 

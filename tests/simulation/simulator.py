@@ -1,0 +1,207 @@
+"""One simulated run from one seed, and what must hold at its end."""
+
+import asyncio
+import json
+import random
+from collections.abc import Callable
+from typing import Any
+
+from factsieve.core.decision import LedgerRecord
+from factsieve.core.facts import Status
+from factsieve.engine.engine import Engine
+from factsieve.wire.ledger import decode_record
+from tests.simulation.virtual import run_virtually
+from tests.simulation.world import Chances, Group, Partition, Shared, Worker, make_events
+
+TIME_LIMIT_S = 100_000.0
+
+
+class Violation(AssertionError):
+    """Something happened that must not."""
+
+
+async def _simulate(seed: int, make_engine: Callable[..., Engine], chances: Chances) -> Shared:
+    rng = random.Random(seed)
+    partitions = [Partition() for _ in range(rng.randint(1, 3))]
+    make_events(rng, partitions)
+    shared = Shared(rng)
+    group = Group(partitions, chances)
+    number = 0
+    workers: list[Worker] = []
+    leftovers: list[Worker] = []
+    for _ in range(rng.randint(1, 2)):
+        workers.append(Worker(f"w{number}", shared, group, make_engine))
+        number += 1
+    _assign(group, workers, rng)
+    loop = asyncio.get_running_loop()
+    steps = 0
+    while not group.finished:
+        await asyncio.sleep(0.5)
+        steps += 1
+        shared.calm = steps > rng.randint(60, 120)
+        if loop.time() > TIME_LIMIT_S or steps > 20_000:
+            raise Violation("no progress: events are neither decided nor given up")
+        for worker in workers:
+            if worker.awake.is_set():
+                worker.heartbeat_s = loop.time()
+            if worker.engine.failure is not None and not worker.dead:
+                if not _is_death(worker.engine.failure):
+                    raise worker.engine.failure
+                worker.dead = True
+        for worker in [w for w in workers if w.dead]:
+            workers.remove(worker)
+            await worker.close()
+            workers.append(Worker(f"w{number}", shared, group, make_engine))
+            number += 1
+            _assign(group, workers, rng)
+        if not shared.calm and rng.random() < chances.sleep:
+            sleeper = rng.choice(workers)
+            sleeper.awake.clear()  # SIGSTOP: it loses its partitions without knowing
+            workers.remove(sleeper)
+            leftovers.append(sleeper)
+            workers.append(Worker(f"w{number}", shared, group, make_engine))
+            number += 1
+            await asyncio.sleep(group.session_s + 1)
+            _assign(group, workers, rng)
+        for sleeper in leftovers:
+            if not sleeper.awake.is_set() and rng.random() < 0.2:
+                sleeper.awake.set()
+        if not shared.calm and rng.random() < chances.rebalance:
+            await _rebalance(group, workers, rng)
+        if not shared.calm and rng.random() < 0.02:
+            shared.window._buckets.clear()  # Redis flushed
+        if rng.random() < 0.05:
+            rng.choice(workers).clock.skew_s = rng.uniform(-600, 600)
+    for worker in [*workers, *leftovers]:
+        worker.awake.set()
+    await asyncio.sleep(30)
+    for worker in [*workers, *leftovers]:
+        await worker.close()
+    await check(shared, group)
+    return shared
+
+
+def _is_death(error: BaseException) -> bool:
+    return type(error).__name__ == "Died"
+
+
+def _assign(group: Group, workers: list[Worker], rng: random.Random) -> None:
+    """Give every partition without a living owner to someone."""
+    loop = asyncio.get_running_loop()
+    for number in range(len(group.partitions)):
+        owner = group.owners.get(number)
+        if owner is None or owner not in workers:
+            chosen = rng.choice(workers)
+            chosen.heartbeat_s = loop.time()
+            group.owners[number] = chosen
+            chosen.take(number)
+
+
+async def _rebalance(group: Group, workers: list[Worker], rng: random.Random) -> None:
+    """Move one partition in order."""
+    number = rng.randrange(len(group.partitions))
+    owner = group.owners[number]
+    if owner.dead or owner not in workers:
+        return
+    await owner.give_up(number, rng.choice([0.0, 1.0, 10.0]))
+    if owner.dead:
+        return
+    chosen = rng.choice(workers)
+    group.owners[number] = chosen
+    chosen.heartbeat_s = asyncio.get_running_loop().time()
+    chosen.take(number)
+
+
+async def check(shared: Shared, group: Group) -> None:
+    """Raise Violation where a decision is missing, doubled or out of order, or where the store is not what the ledger says."""
+    records: list[LedgerRecord] = [decode_record(body) async for body in shared.ledger.scan(None)]
+    entries = {}
+    for record in records:
+        for entry in record.entries:
+            if entry.decision.event_key in entries:
+                raise Violation(f"event {entry.decision.event_id} is decided twice in the ledger")
+            entries[entry.decision.event_key] = entry
+    _check_reports(shared, group, entries)
+    _check_order(records)
+    await _check_state(shared, records)
+
+
+def _check_reports(shared: Shared, group: Group, entries: dict[str, Any]) -> None:
+    """Every record was told: as decided (always alike, and as stored), or as refused."""
+    told: dict[tuple[int, int], int] = {}
+    by_event: dict[str, str] = {}
+    decided_at: set[tuple[int, int]] = set()
+    for message in shared.outbox.of("fact-decisions"):
+        value = json.loads(message.value or b"{}")
+        place = (value["coordinates"]["partition"], value["coordinates"]["offset"])
+        told[place] = told.get(place, 0) + 1
+        if value.get("decision") is None:
+            continue
+        decided_at.add(place)
+        key = value["event_key"]
+        stored = entries.get(key)
+        if stored is None:
+            raise Violation(f"event {value['event_id']} was told of, but is not in the ledger")
+        if by_event.setdefault(key, value["decision_id"] + value["decision"]) != value["decision_id"] + value["decision"]:
+            raise Violation(f"event {value['event_id']} was told of in two ways")
+        if stored.decision.decision != value["decision"] or stored.decision.fact_id != value.get("fact_id"):
+            raise Violation(f"event {value['event_id']} was told of otherwise than it is stored")
+    for number, partition in enumerate(group.partitions):
+        for record in partition.log:
+            if (number, record.offset) not in told and not _is_repeat(record, group):
+                raise Violation(f"record {number}/{record.offset} was committed, and nobody heard what became of it")
+
+
+def _is_repeat(record: Any, group: Group) -> bool:
+    """Return whether the same event stands elsewhere too: then the decision's coordinates are that record's."""
+    key = (record.key, record.headers[:2])
+    return sum((r.key, r.headers[:2]) == key for p in group.partitions for r in p.log) > 1
+
+
+def _check_order(records: list[LedgerRecord]) -> None:
+    """Decisions of a namespace, in the order of offsets, extend one history: versions grow by one and nothing dangles."""
+    by_namespace: dict[str, list[Any]] = {}
+    for record in records:
+        by_namespace.setdefault(record.namespace, []).extend(record.entries)
+    for entries in by_namespace.values():
+        entries.sort(key=lambda entry: entry.decision.coordinates.offset)
+        versions: dict[str, int] = {}
+        for entry in entries:
+            for fact in entry.effects:
+                expected = 1 if fact.point_id in entry.inserts else versions.get(fact.point_id, 0) + 1
+                if fact.version != expected:
+                    raise Violation(
+                        f"event {entry.decision.event_id} writes version {fact.version} of a point at {expected - 1}: decided on "
+                        "another history than the ledger's"
+                    )
+                versions[fact.point_id] = fact.version
+            matched = entry.decision.matched_id
+            if matched is not None and matched not in versions:
+                raise Violation(f"event {entry.decision.event_id} refers to fact {matched} that nobody wrote")
+
+
+async def _check_state(shared: Shared, records: list[LedgerRecord]) -> None:
+    """The store holds exactly what the ledger's effects add up to, and links point at what is there."""
+    expected: dict[str, Any] = {}
+    for record in records:
+        for entry in record.entries:
+            for fact in entry.effects:
+                old = expected.get(fact.point_id)
+                if old is None or old.version < fact.version:
+                    expected[fact.point_id] = fact
+    stored = {fact.point_id: fact for fact in await shared.facts.select(None, current_only=False)}
+    if stored != expected:
+        wrong = [p for p in {*stored, *expected} if stored.get(p) != expected.get(p)]
+        raise Violation(f"{len(wrong)} points are not as the ledger says, {stored.get(wrong[0])} / {expected.get(wrong[0])}")
+    for fact in stored.values():
+        links = [*fact.supersedes, *([fact.superseded_by] if fact.superseded_by else [])]
+        if any(link not in stored for link in links):
+            raise Violation(f"fact {fact.fact_id} is linked to one that is not there")
+        if fact.status is Status.CURRENT and fact.superseded_by is not None:
+            raise Violation(f"fact {fact.fact_id} is current and superseded")
+
+
+def simulate(seed: int, make_engine: Callable[..., Engine] = Engine, chances: Chances | None = None) -> Shared:
+    """Run one seed to its end. Raises Violation, or whatever bug it met."""
+    shared: Shared = run_virtually(_simulate(seed, make_engine, chances or Chances()))
+    return shared

@@ -1,0 +1,274 @@
+"""A small Kafka, its consumer group, and stores whose calls fail as the seed says."""
+
+import asyncio
+import hashlib
+import json
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from factsieve.adapters.memory import MemoryFacts, MemoryLedger, MemoryOutbox, MemoryWindow
+from factsieve.core.errors import Transient
+from factsieve.core.facts import Kind, Record
+from factsieve.core.judging import Question, Verdict
+from factsieve.core.offsets import OffsetTracker
+from factsieve.core.policy import Policies, Policy
+from factsieve.engine.desk import HoldSettings
+from factsieve.engine.engine import Engine, EngineSettings
+from factsieve.engine.lane import LaneSettings
+from factsieve.engine.ports import Ports
+from tests.engine.harness import ToyEmbedder
+from tests.simulation.virtual import START, VirtualClock
+
+TOPIC = "candidate-facts"
+WORDS = ("redis", "cache", "port", "8080", "8081", "moved", "owner", "ana", "ben", "not", "now", "eu")
+
+
+@dataclass
+class Chances:
+    """How often things go wrong, per call or step."""
+
+    lost_request: float = 0.03
+    lost_reply: float = 0.03
+    partial: float = 0.02
+    crash: float = 0.01
+    slow: float = 0.2
+    judge_silent: float = 0.1
+    rebalance: float = 0.02
+    sleep: float = 0.01
+
+
+class Died(BaseException):
+    """The worker's process ends here; nothing of it may handle this."""
+
+
+@dataclass
+class Partition:
+    """One partition's log; what lies before `committed` is not read again."""
+
+    log: list[Record] = field(default_factory=list)
+    committed: int = 0
+
+
+def make_events(rng: random.Random, partitions: list[Partition]) -> None:
+    """Fill the partitions: repeats, slots, late ones, repeated ids with the same and with another body, and rubbish."""
+    namespaces = ["a", "b", "c"][: rng.randint(1, 3)]
+    homes = {name: rng.randrange(len(partitions)) for name in namespaces}
+    told: list[tuple[str, bytes, tuple[tuple[str, bytes], ...]]] = []
+    for number in range(rng.randint(5, 30)):
+        namespace = rng.choice(namespaces)
+        if told and rng.random() < 0.1:
+            namespace, body, headers = rng.choice(told)
+            if rng.random() < 0.3:
+                body = body.replace(b"}", b', "attributes": {"n": 1}}')
+            elif rng.random() < 0.5:
+                headers = (*headers, ("replay-id", b"again"))
+        else:
+            at = START - timedelta(hours=12) + timedelta(minutes=3 * number, seconds=rng.choice([0, 0, 0, -7200, -30]))
+            value = {
+                "text": " ".join(rng.choices(WORDS, k=rng.randint(1, 4))),
+                "source": rng.choice(["remember", "post_tool_use"]),
+                "occurred_at": at.isoformat(),
+            }
+            if rng.random() < 0.25:
+                value["slot"] = rng.choice(["user.port", "user.owner"])
+            body = b"rubbish" if rng.random() < 0.05 else json.dumps(value).encode()
+            headers = (("ce_source", b"simulation"), ("ce_id", f"e{number}".encode()))
+            told.append((namespace, body, headers))
+        log = partitions[homes[namespace]].log
+        log.append(Record(TOPIC, homes[namespace], len(log), 0, namespace.encode(), body, headers))
+
+
+class Shared:
+    """What outlives every worker: stores, and the record of what was sent."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.facts = MemoryFacts()
+        self.ledger = MemoryLedger()
+        self.window = MemoryWindow()
+        self.outbox = MemoryOutbox()
+        self.embedder = ToyEmbedder()
+        self.calm = False
+        self.crashes = 0
+
+
+class FaultyPort:
+    """A port whose calls are slow, lost, answered too late, done in part, or end the process."""
+
+    def __init__(self, port: Any, name: str, worker: "Worker") -> None:
+        self._port = port
+        self._name = name
+        self._worker = worker
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._port, name)
+        if not asyncio.iscoroutinefunction(method):
+            return method
+
+        async def call(*args: Any, **more: Any) -> Any:
+            shared, chances = self._worker.shared, self._worker.chances
+            rng = shared.rng
+            await self._worker.pause()
+            if rng.random() < chances.slow:
+                await asyncio.sleep(rng.random() * 3)
+                await self._worker.pause()
+            if not shared.calm:
+                if rng.random() < chances.crash:
+                    self._worker.die()
+                if rng.random() < chances.lost_request:
+                    raise Transient(self._name, "request lost")
+                if name in ("write", "send") and rng.random() < chances.partial and len(args[0]) > 1:
+                    await method(args[0][: rng.randrange(1, len(args[0]))])
+                    raise Transient(self._name, "done in part")
+            result = await method(*args, **more)
+            if not shared.calm:
+                if rng.random() < chances.crash:
+                    self._worker.die()
+                if rng.random() < chances.lost_reply:
+                    raise Transient(self._name, "reply lost")
+            await asyncio.sleep(rng.random() * 0.01)
+            await self._worker.pause()
+            return result
+
+        return call
+
+
+class MoodyJudge:
+    """Answers by question and mood: what it says of the same pair changes from call to call."""
+
+    name = "moody"
+    is_remote = True
+    confirms_skips = False
+
+    def __init__(self, worker: "Worker") -> None:
+        self._worker = worker
+
+    async def answer(self, question: Question) -> Verdict:
+        rng = self._worker.shared.rng
+        await asyncio.sleep(rng.random() * 5)
+        await self._worker.pause()
+        if not self._worker.shared.calm and rng.random() < self._worker.chances.judge_silent:
+            return Verdict(choice=None, judge=self.name, failure="silence")
+        kind = rng.choice(sorted(question.allowed))
+        count = rng.randint(1, min(2, len(question.neighbours)))
+        text = question.text if kind is Kind.MERGE else None
+        return Verdict(choice=kind, judge=self.name, targets=tuple(range(count)), text=text, reason="mood")
+
+
+class Worker:
+    """One process: an engine, the partitions it believes to own, and when it last heard of its group."""
+
+    def __init__(self, name: str, shared: Shared, group: "Group", make_engine: Callable[..., Engine] = Engine) -> None:
+        self.name = name
+        self.shared = shared
+        self.group = group
+        self.chances = group.chances
+        self.clock = VirtualClock()
+        self.dead = False
+        self.awake = asyncio.Event()
+        self.awake.set()
+        self.heartbeat_s = 0.0
+        self.owned: dict[int, OffsetTracker] = {}
+        self.feeds: dict[int, asyncio.Task[None]] = {}
+        ports = {
+            name: FaultyPort(getattr(shared, name), name, self) for name in ("facts", "ledger", "window", "outbox")
+        }
+        judge = MoodyJudge(self)
+        policy = Policy(skip_guard="off", second_look_floor=0.3, supersede_scan_limit=4)
+        settings = EngineSettings(
+            policies=Policies(policy),
+            lane=LaneSettings(wave_events=shared.rng.randint(1, 8)),
+            hold=HoldSettings(hold_s=4, retry_s=1),
+            max_in_flight=shared.rng.randint(1, 40),
+        )
+        bundle = Ports(
+            embedder=shared.embedder, judge=judge, local_judge=judge, clock=self.clock, fence=self, **ports
+        )
+        self.engine = make_engine(bundle, settings)
+
+    async def pause(self) -> None:
+        """Stand still while asleep; a dead process never goes on."""
+        await self.awake.wait()
+        if self.dead:
+            raise Died
+
+    def die(self) -> None:
+        """End the process at once."""
+        self.dead = True
+        self.shared.crashes += 1
+        raise Died
+
+    def holds(self, topic: str, partition: int) -> bool:
+        """Return whether the last heartbeat is young enough and the partition ours, as far as this process knows."""
+        now_s = asyncio.get_running_loop().time()
+        return partition in self.owned and now_s - self.heartbeat_s < self.group.session_s
+
+    def take(self, number: int) -> None:
+        """Begin to read a partition at its committed offset."""
+        self.owned[number] = OffsetTracker()
+        self.feeds[number] = asyncio.create_task(self._feed(number, self.owned[number]))
+
+    async def _feed(self, number: int, tracker: OffsetTracker) -> None:
+        partition = self.group.partitions[number]
+        for record in partition.log[partition.committed :]:
+            await self.pause()
+            tracker.started(record.offset)
+
+            def done(offset: int = record.offset) -> None:
+                tracker.done(offset)
+                self.commit(number, tracker)
+
+            await self.engine.submit(record, done)
+
+    def commit(self, number: int, tracker: OffsetTracker) -> None:
+        """Commit what is done without a gap; the group refuses it from anyone but the owner."""
+        offset = tracker.committable()
+        if offset is not None and self.owned.get(number) is tracker and self.group.owners.get(number) is self:
+            self.group.commit(number, offset)
+
+    async def give_up(self, number: int, drain_s: float) -> None:
+        """Hand a partition back in order: nothing new, drain, commit."""
+        feed = self.feeds.pop(number)
+        feed.cancel()
+        await asyncio.gather(feed, return_exceptions=True)
+        self.engine.discard([(TOPIC, number)])
+        await self.engine.drain([(TOPIC, number)], drain_s)
+        self.owned.pop(number, None)
+
+    async def close(self) -> None:
+        """Let everything of this process end."""
+        self.dead = True
+        self.awake.set()
+        for feed in self.feeds.values():
+            feed.cancel()
+        await asyncio.gather(*self.feeds.values(), return_exceptions=True)
+        await self.engine.stop()
+
+
+class Group:
+    """The consumer group: who owns what, and what is committed."""
+
+    def __init__(self, partitions: list[Partition], chances: Chances) -> None:
+        self.partitions = partitions
+        self.chances = chances
+        self.session_s = 10.0
+        self.owners: dict[int, Worker] = {}
+        self.commits: list[tuple[int, int]] = []
+
+    def commit(self, number: int, offset: int) -> None:
+        """Keep a committed offset."""
+        self.commits.append((number, offset))
+        self.partitions[number].committed = max(self.partitions[number].committed, offset)
+
+    @property
+    def finished(self) -> bool:
+        """Return whether everything is committed."""
+        return all(p.committed >= len(p.log) for p in self.partitions)
+
+
+def digest(text: str) -> str:
+    """Return a short digest for reports."""
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
