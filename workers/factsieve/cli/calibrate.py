@@ -1,0 +1,325 @@
+"""`factsieve calibrate`: where to put the skip threshold, measured on labelled pairs."""
+
+import asyncio
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import msgspec
+import typer
+from rich.table import Table
+
+from factsieve.cli.connect import ConfigFile, Overrides, overrides_of
+from factsieve.cli.measure.pairs import Pair, read_pairs
+from factsieve.cli.progress import Steps
+from factsieve.cli.render import err, out
+from factsieve.core.calibration import Cuts, Point, Trial, grid, pick, sweep
+from factsieve.core.errors import BadSettings
+from factsieve.core.profile import Gate, Measured, NliCuts, Pick, ThresholdProfile, encode_profile
+
+if TYPE_CHECKING:
+    from factsieve.worker.settings import Settings
+    from factsieve.worker.wiring import Models
+
+VETOES: Final = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99, 1.0)
+GATE_NAMES: Final[dict[Gate, str]] = {"number": "number alone", "guard": "with guard", "judge": "with guard and NLI"}
+WORST_SHOWN: Final = 8
+
+
+class PickBy(StrEnum):
+    """How to choose from the sweep."""
+
+    F1 = "f1"
+    RECALL = "recall"
+    FALSE_SKIP = "false-skip"
+
+
+PairFiles = Annotated[
+    list[str],
+    typer.Option("--pairs", help="JSON lines: id, a (stored), b (incoming), relation, category. May be repeated."),
+]
+KeepFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--keep", help="A file that keeps vectors and NLI scores, so that the next run is quick.", show_default=False
+    ),
+]
+
+
+class Result(msgspec.Struct, frozen=True):
+    """What a calibration found."""
+
+    trials: list[Trial]
+    points: list[Point]
+    chosen: Point | None
+    veto_points: list[Point]
+
+
+def calibrate(
+    *,
+    pairs: PairFiles,
+    first: Annotated[float, typer.Option("--from", help="Lowest skip threshold.")] = 0.80,
+    last: Annotated[float, typer.Option("--to", help="Highest skip threshold.")] = 0.95,
+    step: Annotated[float, typer.Option(help="From one threshold to the next.")] = 0.01,
+    judge: Annotated[str | None, typer.Option(help="rules, nli:DIR or cascade: who confirms skips.")] = None,
+    pick_by: Annotated[
+        PickBy,
+        typer.Option("--pick", help="The best F1, a recall that is reached, or a false-skip budget that is kept."),
+    ] = PickBy.FALSE_SKIP,
+    budget: Annotated[
+        float,
+        typer.Option(
+            min=0, max=1, help="With --pick false-skip: share of pairs of two statements that may be skipped."
+        ),
+    ] = 0.01,
+    recall: Annotated[
+        float, typer.Option("--recall", min=0, max=1, help="With --pick recall: share of duplicates to be skipped.")
+    ] = 0.9,
+    profile: Annotated[
+        Path | None, typer.Option(help="Write the threshold profile here (JSON).", show_default=False)
+    ] = None,
+    name: Annotated[str, typer.Option(help="The profile's name, as decisions and reports give it.")] = "calibrated",
+    plot: Annotated[Path | None, typer.Option(help="Draw the curves into this PNG.", show_default=False)] = None,
+    keep: KeepFile = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the whole sweep as JSON.")] = False,
+    config: ConfigFile = None,
+    assignments: Overrides = None,
+) -> None:
+    """Sweep the skip threshold over labelled pairs, show what each would cost, and choose one.
+
+    For every threshold: precision, recall and F1 (positive: a duplicate that is skipped) and the false-skip rate (pairs of two statements
+    that are skipped), by the number alone, with the guard, and with an NLI judge, whose veto is swept too. The profile fits the
+    embedder (and the NLI model) that it was measured with and no other; policy.profile_path puts it to use. Exit code 1 where no threshold
+    reaches what --pick asks for.
+
+    Example: factsieve calibrate --pairs pairs.jsonl --pick false-skip --budget 0.01 --profile thresholds.json --plot curves.png
+    """
+    from factsieve.worker.settings import load_settings
+
+    try:
+        thresholds = grid(first, last, step)
+    except ValueError as error:
+        raise BadSettings(f"--from {first} --to {last} --step {step}: {error}") from None
+    rows = read_pairs(pairs)
+    settings = load_settings(
+        overrides_of(assignments) | ({"judge.name": judge} if judge is not None else {}), path=config
+    )
+    wanted = {PickBy.F1: None, PickBy.RECALL: recall, PickBy.FALSE_SKIP: budget}[pick_by]
+    by: Pick = pick_by.value
+    result, made = _measure(settings, rows, thresholds, by, wanted, keep)
+    if plot is not None:
+        from factsieve.cli.measure.plot import draw
+
+        draw(plot, result.points, result.veto_points, result.chosen, budget=budget if by == "false-skip" else None)
+    found = made(name, by, wanted) if result.chosen is not None else None
+    if as_json:
+        sys.stdout.buffer.write(msgspec.json.encode(_as_json(result, found)) + b"\n")
+    else:
+        _show(result, rows)
+    if result.chosen is None or found is None:
+        asked = f"a recall of {recall:g}" if by == "recall" else f"a false-skip budget of {budget:g}"
+        err().print(
+            f"No threshold from {first:g} to {last:g} reaches {asked}: ask for less, or widen the range.", style="red"
+        )
+        raise typer.Exit(1)
+    if profile is not None:
+        try:
+            profile.write_bytes(encode_profile(found))
+        except OSError as error:
+            raise BadSettings(f"the profile {profile} can not be written: {error.strerror or error}") from None
+        err().print(f'Wrote {profile}. To use it: policy.profile_path = "{profile}"', markup=False)
+
+
+def _measure(
+    settings: "Settings",
+    pairs: Sequence[Pair],
+    thresholds: Sequence[float],
+    by: Pick,
+    wanted: float | None,
+    keep: Path | None,
+) -> "tuple[Result, Any]":
+    from factsieve.adapters.kept import Keep
+    from factsieve.cli.measure.trials import make_trials
+    from factsieve.worker.wiring import open_models
+
+    kept = None if keep is None else Keep(keep)
+    try:
+        with open_models(settings, kept) as models, Steps(err(), "Measuring", len(pairs)) as steps:
+            trials = asyncio.run(
+                make_trials(
+                    models,
+                    pairs,
+                    max_unknown_share=settings.embedder.max_unknown_share,
+                    floor=thresholds[0],
+                    advance=steps.advance,
+                )
+            )
+            result = choose(trials, thresholds, by, wanted, _cuts_of(models))
+
+            def made(name: str, by: Pick, wanted: float | None) -> ThresholdProfile:
+                assert result.chosen is not None
+                return profile_of(name, settings, models, pairs, result.chosen, by, wanted)
+
+            return result, made
+    finally:
+        if kept is not None:
+            kept.close()
+
+
+def _cuts_of(models: "Models") -> Cuts | None:
+    nli = models.judges.nli
+    return None if nli is None else Cuts(0.0, nli.profile.veto, nli.profile.entailment)
+
+
+def choose(
+    trials: list[Trial], thresholds: Sequence[float], by: Pick, wanted: float | None, cuts: Cuts | None
+) -> Result:
+    """Return the sweep and the choice from its last gate; `cuts` are those of the NLI model, None without one."""
+    gates: tuple[Gate, ...] = ("number", "guard") if cuts is None else ("number", "guard", "judge")
+    points = sweep(trials, thresholds, gates, cuts=cuts)
+    last = [point for point in points if point.gate == gates[-1]]
+    if cuts is None:
+        return Result(trials, points, pick(last, by, wanted), [])
+    swept = sweep(trials, thresholds, ("judge",), vetoes=VETOES, cuts=cuts)
+    chosen = pick(swept, by, wanted)
+    if chosen is None:
+        return Result(trials, points, None, [])
+    at_chosen = [point for point in swept if point.cuts.threshold == chosen.cuts.threshold]
+    # the curves behind the judge are those of the veto that was chosen
+    shown = [point for point in points if point.gate != "judge"]
+    shown += [point for point in swept if point.cuts.veto == chosen.cuts.veto]
+    return Result(trials, shown, chosen, at_chosen)
+
+
+def profile_of(
+    name: str,
+    settings: "Settings",
+    models: "Models",
+    pairs: Sequence[Pair],
+    chosen: Point,
+    by: Pick,
+    wanted: float | None,
+) -> ThresholdProfile:
+    """Return the profile of a chosen point; the lower thresholds stay, as far as the order allows."""
+    nli = models.judges.nli
+    threshold = chosen.cuts.threshold
+    ambiguous = min(settings.policy.ambiguous_threshold, threshold)
+    cuts = None
+    if nli is not None:
+        veto = chosen.cuts.veto
+        cuts = NliCuts(
+            model=nli.name,
+            fingerprint=nli.fingerprint,
+            veto=veto,
+            entailment=chosen.cuts.entailment,
+            clear=min(nli.profile.clear, veto),
+        )
+    return ThresholdProfile(
+        name=name,
+        embedder_model=models.embedder.model,
+        embedder_fingerprint=models.embedder.fingerprint,
+        skip_threshold=threshold,
+        ambiguous_threshold=ambiguous,
+        supersede_threshold=min(settings.policy.supersede_threshold, ambiguous),
+        nli=cuts,
+        measured=Measured(
+            rows=dict(Counter(pair.data for pair in pairs)),
+            gate=chosen.gate,
+            picked_by=by,
+            asked_for=wanted,
+            precision=round(chosen.precision, 4),
+            recall=round(chosen.recall, 4),
+            f1=round(chosen.f1, 4),
+            false_skip_rate=round(chosen.false_skip_rate, 4),
+        ),
+    )
+
+
+def _show(result: Result, pairs: Sequence[Pair]) -> None:
+    console = out()
+    counts = Counter(pair.label.value for pair in pairs)
+    console.print(f"{len(pairs):,} pairs: " + ", ".join(f"{counts[label]:,} {label}" for label in sorted(counts)))
+    for gate in dict.fromkeys(point.gate for point in result.points):
+        console.print(_table(gate, [point for point in result.points if point.gate == gate], result.chosen))
+    if result.veto_points:
+        console.print(_veto_table(result.veto_points, result.chosen))
+    if result.chosen is not None:
+        console.print(_worst_table(result.chosen, result.points))
+        console.print(_sentence(result.chosen))
+
+
+def _table(gate: Gate, points: Sequence[Point], chosen: Point | None) -> Table:
+    table = Table(title=GATE_NAMES[gate], title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for heading in ("skip >=", "precision", "recall", "F1", "false skips", "worst group"):
+        table.add_column(heading, justify="left" if heading == "worst group" else "right", no_wrap=True)
+    for point in points:
+        worst = point.worst_group
+        told = "" if worst is None or not worst[1] else f"{worst[1]:6.1%} {worst[0]}"
+        cells = [f"{point.cuts.threshold:.3g}", *(f"{v:.3f}" for v in (point.precision, point.recall, point.f1))]
+        table.add_row(*cells, f"{point.false_skip_rate:.2%}", told, style="bold green" if point == chosen else None)
+    return table
+
+
+def _veto_table(points: Sequence[Point], chosen: Point | None) -> Table:
+    title = f"NLI veto at skip >= {points[0].cuts.threshold:.3g}"
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for heading in ("veto above", "precision", "recall", "F1", "false skips"):
+        table.add_column(heading, justify="right")
+    for point in points:
+        cells = [f"{point.cuts.veto:.2f}", *(f"{v:.3f}" for v in (point.precision, point.recall, point.f1))]
+        table.add_row(*cells, f"{point.false_skip_rate:.2%}", style="bold green" if point == chosen else None)
+    return table
+
+
+def _worst_table(chosen: Point, points: Sequence[Point]) -> Table:
+    beside = [p for p in points if p.cuts.threshold == chosen.cuts.threshold]
+    table = Table(
+        title="false skips by group, at the choice", title_justify="left", box=None, pad_edge=False, header_style="bold"
+    )
+    table.add_column("group")
+    table.add_column("pairs", justify="right")
+    for point in beside:
+        table.add_column(GATE_NAMES[point.gate], justify="right")
+    order = sorted(chosen.groups, key=lambda g: -max(p.groups[g][0] / max(1, p.groups[g][1]) for p in beside))
+    for group in order[:WORST_SHOWN]:
+        rates = [f"{p.groups[group][0] / max(1, p.groups[group][1]):.1%}" for p in beside]
+        table.add_row(group, str(chosen.groups[group][1]), *rates)
+    return table
+
+
+def _sentence(point: Point) -> str:
+    veto = f" and an NLI veto above {point.cuts.veto:g}" if point.gate == "judge" else ""
+    return (
+        f"Chosen: skip from {point.cuts.threshold:g} on{veto}, {GATE_NAMES[point.gate]}: {point.recall:.1%} of duplicates are skipped, "
+        f"{point.false_skip_rate:.2%} of other pairs ({point.false_skips} of {point.others})."
+    )
+
+
+def _as_json(result: Result, profile: ThresholdProfile | None) -> dict[str, Any]:
+    return {
+        "points": [point_json(point) for point in result.points],
+        "vetoes": [point_json(point) for point in result.veto_points],
+        "chosen": None if result.chosen is None else point_json(result.chosen),
+        "profile": profile,
+    }
+
+
+def point_json(point: Point) -> dict[str, Any]:
+    """Return a point with its rates, as JSON has it."""
+    return {
+        "gate": point.gate,
+        "skip_threshold": point.cuts.threshold,
+        "nli_veto": point.cuts.veto if point.gate == "judge" else None,
+        "precision": round(point.precision, 5),
+        "recall": round(point.recall, 5),
+        "f1": round(point.f1, 5),
+        "false_skip_rate": round(point.false_skip_rate, 5),
+        "true_skips": point.true_skips,
+        "duplicates": point.duplicates,
+        "false_skips": point.false_skips,
+        "others": point.others,
+        "groups": {name: {"false_skips": false, "pairs": count} for name, (false, count) in point.groups.items()},
+    }
