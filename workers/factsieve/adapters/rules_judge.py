@@ -23,6 +23,10 @@ DOUBT: Final = 0.3
 """The confidence of an `add` beside a fact that may contradict it."""
 
 
+NEAR: Final = 0.1
+"""Neighbours that lie further behind the best one than this are not what the candidate might repeat."""
+
+
 class PairScorer(Protocol):
     """An NLI model as this judge uses it."""
 
@@ -101,7 +105,9 @@ def decide(question: Question, readings: Sequence[Reading], judge: str) -> Verdi
         return _verdict(Kind.MERGE, judge, refined, text=question.text)
     if refined and Kind.UPDATE in question.allowed:
         return _verdict(Kind.UPDATE, judge, refined[:1])
-    return _added(judge, readings, doubtful)
+    best = max((n.similarity for n in question.neighbours), default=0.0)
+    near = [r for n, r in zip(question.neighbours, readings, strict=True) if n.similarity >= best - NEAR]
+    return _added(judge, readings, near, doubtful)
 
 
 def _verdict(choice: Kind, judge: str, chosen: Sequence[tuple[int, Reading]], text: str | None = None) -> Verdict:
@@ -115,13 +121,13 @@ def _verdict(choice: Kind, judge: str, chosen: Sequence[tuple[int, Reading]], te
     )
 
 
-def _added(judge: str, readings: Sequence[Reading], doubtful: tuple[int, ...]) -> Verdict:
+def _added(judge: str, readings: Sequence[Reading], near: Sequence[Reading], doubtful: tuple[int, ...]) -> Verdict:
     if doubtful:
         reason = readings[doubtful[0]].reason
         return Verdict(choice=Kind.ADD, judge=judge, reason=reason, confidence=DOUBT, review=REVIEW, conflicts=doubtful)
-    if not readings:
+    if not near:
         return Verdict(choice=Kind.ADD, judge=judge, reason="nothing near", confidence=1.0)
-    weakest = min(readings, key=_surely_other)
+    weakest = min(near, key=_surely_other)
     return Verdict(choice=Kind.ADD, judge=judge, reason=weakest.reason, confidence=_surely_other(weakest))
 
 

@@ -8,7 +8,15 @@ from factsieve.core.relation.denial import denial
 from factsieve.core.relation.order import swapped
 from factsieve.core.relation.parse import Clause
 from factsieve.core.relation.reading import Reading, Relation
-from factsieve.core.relation.shape import both_amounts, is_definite, is_indefinite, is_state, names_the_one, tense_of
+from factsieve.core.relation.shape import (
+    both_amounts,
+    is_definite,
+    is_indefinite,
+    is_marked,
+    is_state,
+    names_the_one,
+    tense_of,
+)
 from factsieve.core.relation.value import other_value
 
 OTHER_AGENT = "another one in charge of the same thing"
@@ -55,7 +63,7 @@ def _leading_relations(clause: Clause) -> list[str]:
 def _other_head(told: Clause, known: Clause, parts: tuple[Segment, ...], heads: list[Segment]) -> Reading:
     """Return a reading where the words before the verb differ: mostly another subject, unless the rest names the only one."""
     tails = [p for p in parts if p not in heads and not all(i.after_break for i in p.items)]
-    both = Reading(Relation.BOTH_STAND, 0.85, "of another subject, time or occasion")
+    both = Reading(Relation.BOTH_STAND, 0.9 if is_marked(heads) else 0.65, "of another subject, time or occasion")
     if any(any(i.region != "h" for i in p.items) for p in heads) or (
         known.head and known.head[0].low in ("among", "one")
     ):

@@ -26,6 +26,13 @@ CLOSE: Final = 0.7
 """From this share of aligned words on two statements may say the same in words that no rule knows."""
 APART: Final = 0.5
 """Below this share of aligned words two statements have little to do with each other, whatever their frame."""
+UNPROVEN: Final = "not the same, and nothing shows that one puts the other out of force"
+SURE_FORM: Final = 0.88
+"""From this sureness on a reading rests on the form of the texts, which no model's score outweighs."""
+NLI_LOUD: Final = 0.95
+QUESTION: Final = "a question, condition or guess puts nothing out of force"
+PLAN: Final = "a plan puts nothing out of force"
+_DENIALS: Final = frozenset(("negation", "antonym"))
 _MEASURES: Final = frozenset(("unit", "currency", "time"))
 NLI_VETO: Final = 0.8
 """A contradiction score from which two texts are not taken for one statement."""
@@ -49,11 +56,11 @@ def relate(
         return Reading(Relation.SAME, 1.0, "the same words")
     tone = _tone(candidate_text, stored_text, comparison)
     if tone is not None:
-        return tone
+        return _doubt(tone, comparison)
     if same_slot:
         return _same_slot(comparison)
-    reading = _content(candidate_text, stored_text, comparison)
-    return _weigh(reading, nli)
+    reading = _content(candidate_text, stored_text, similarity, comparison)
+    return _weigh(_doubt(reading, comparison), nli)
 
 
 def _tone(candidate: str, stored: str, comparison: Comparison) -> Reading | None:
@@ -62,9 +69,9 @@ def _tone(candidate: str, stored: str, comparison: Comparison) -> Reading | None
     if ours <= 1 and ours <= theirs:
         if comparison.clear and not comparison.missing and ours == theirs:
             return Reading(Relation.SAME, 0.8, "asks or guesses the same")
-        return Reading(Relation.BOTH_STAND, 0.9, "a question, condition or guess puts nothing out of force")
+        return Reading(Relation.BOTH_STAND, 0.9, QUESTION)
     if ours == 2 and theirs == 3:
-        return Reading(Relation.BOTH_STAND, 0.85, "a plan puts nothing out of force")
+        return Reading(Relation.BOTH_STAND, 0.85, PLAN)
     if theirs < ours and theirs == 1:
         only = {f.kind for f in comparison.findings} <= {"hedge", "modality", "tense", "question", "novelty"} and bool(
             comparison.findings
@@ -88,7 +95,7 @@ def _same_slot(comparison: Comparison) -> Reading:
     return Reading(Relation.REPLACES, 0.95, "another value of the same slot")
 
 
-def _content(candidate: str, stored: str, comparison: Comparison) -> Reading:
+def _content(candidate: str, stored: str, similarity: float, comparison: Comparison) -> Reading:
     labelled = relate_labelled(candidate, stored, comparison.clear and not comparison.missing)
     if labelled is not None:
         return labelled
@@ -103,7 +110,7 @@ def _content(candidate: str, stored: str, comparison: Comparison) -> Reading:
     if comparison.clear and comparison.judgeable and (change is None or not change.whole):
         if framed is not None and framed.relation is Relation.REPLACES and _brings_words(candidate, stored):
             return Reading(Relation.CONFLICTS, 0.5, "looks like another value, in words that may mean the same")
-        return _clear(candidate, stored, comparison)
+        return _clear(candidate, stored, similarity, comparison)
     if not english:
         return relate_foreign(text, stored, comparison)
     if change is not None and change.reason == STILL_SAYS:
@@ -118,7 +125,7 @@ def _content(candidate: str, stored: str, comparison: Comparison) -> Reading:
         return _checked(framed, corrected, comparison)
     if ends_state(parse(text), parse(stored)):
         return Reading(Relation.REPLACES, 0.83, "tells what ended the stored state")
-    return _unframed(candidate, stored, comparison)
+    return _unframed(candidate, stored, similarity, comparison)
 
 
 def _brings_words(candidate: str, stored: str) -> bool:
@@ -128,18 +135,18 @@ def _brings_words(candidate: str, stored: str) -> bool:
     return any(not i.token.number and not is_time((i,)) and i.key not in UNIT_WORDS for i in fresh)
 
 
-def _clear(candidate: str, stored: str, comparison: Comparison) -> Reading:
+def _clear(candidate: str, stored: str, similarity: float, comparison: Comparison) -> Reading:
     """Return the reading where the guard has nothing against a skip: surest where the very words are the same."""
     ours = [i.key for i in items_of(parse(candidate))]
     theirs = [i.key for i in items_of(parse(stored))]
     if not comparison.missing:
         sureness = 0.9 if sorted(ours) == sorted(theirs) else 0.7
         return Reading(Relation.SAME, sureness, "says the same in other words")
-    if comparison.aligned < APART and not _in_order(candidate, stored):
-        return Reading(Relation.BOTH_STAND, 0.75, "about the same things, not the same statement")
-    return Reading(
-        Relation.COVERED, 0.85 if _in_order(candidate, stored) else 0.6, "the stored fact says it already, and more"
-    )
+    in_order = _in_order(candidate, stored)
+    apart = comparison.aligned < APART or (comparison.aligned < CLOSE and similarity < 0.8)
+    if apart and not in_order:
+        return Reading(Relation.BOTH_STAND, 0.72, "about the same things, not the same statement")
+    return Reading(Relation.COVERED, 0.85 if in_order else 0.6, "the stored fact says it already, and more")
 
 
 def _checked(framed: Reading, corrected: bool, comparison: Comparison) -> Reading:
@@ -160,23 +167,35 @@ def _checked(framed: Reading, corrected: bool, comparison: Comparison) -> Readin
     return framed
 
 
-def _unframed(candidate: str, stored: str, comparison: Comparison) -> Reading:
+def _unframed(candidate: str, stored: str, similarity: float, comparison: Comparison) -> Reading:
     if not comparison.findings and not comparison.missing and _in_order(stored, candidate):
         return Reading(Relation.REFINES, 0.75, "says all of it and adds to it")
-    if comparison.conflict and comparison.same_subject and comparison.aligned >= 0.7:
+    if comparison.conflict and comparison.same_subject and comparison.aligned >= CLOSE:
         return Reading(Relation.CONFLICTS, 0.4, "may exclude what is stored")
+    # measured on real conversation facts: of those this far apart 3 in 100 were repeats, of the nearer ones 1 in 8
+    far = comparison.aligned < CLOSE - 0.1 and similarity < 0.83
+    sureness = 0.85 if far else 0.75 if comparison.aligned < APART and similarity < 0.88 else 0.5
     if not comparison.same_subject:
-        return Reading(Relation.UNRELATED, 0.9, "about something else")
-    sureness = 0.8 if comparison.aligned < 0.6 else 0.72 if comparison.aligned < CLOSE else 0.4
-    return Reading(
-        Relation.BOTH_STAND, sureness, "not the same, and nothing shows that one puts the other out of force"
-    )
+        other = 0.75 if similarity < 0.92 else 0.5
+        return Reading(Relation.UNRELATED, max(sureness, other), "about something else")
+    return Reading(Relation.BOTH_STAND, sureness, UNPROVEN)
 
 
 def _in_order(part: str, whole: str) -> bool:
     """Return whether all content words of one text stand in another, in order."""
     rest = iter(i.key for i in items_of(parse(whole)))
     return all(i.key in rest for i in items_of(parse(part)))
+
+
+def _doubt(reading: Reading, comparison: Comparison) -> Reading:
+    """Return the reading, less sure of two standing side by side where the texts are close or one seems to deny the other."""
+    if reading.relation not in (Relation.BOTH_STAND, Relation.UNRELATED):
+        return reading
+    denied = reading.sureness < SURE_FORM and any(f.kind in _DENIALS for f in comparison.findings)
+    firm = reading.reason in (QUESTION, PLAN)
+    if denied or (firm and comparison.aligned >= CLOSE):
+        return Reading(reading.relation, min(reading.sureness, 0.5), reading.reason)
+    return reading
 
 
 def _weigh(reading: Reading, nli: NliScores | None) -> Reading:
@@ -188,6 +207,9 @@ def _weigh(reading: Reading, nli: NliScores | None) -> Reading:
             return Reading(Relation.CONFLICTS, 0.5, "the NLI model sees a contradiction")
         if reading.relation is Relation.SAME and nli.stronger < NLI_CALM:
             return Reading(Relation.SAME, max(reading.sureness, 0.8), reading.reason)
+    unproven = reading.relation in (Relation.BOTH_STAND, Relation.UNRELATED) and reading.sureness < SURE_FORM
+    if unproven and nli.weaker >= NLI_LOUD:
+        return Reading(reading.relation, min(reading.sureness, 0.5), reading.reason)
     if reading.relation is Relation.REPLACES and nli.stronger < NLI_CALM:
         return Reading(Relation.CONFLICTS, 0.5, reading.reason + "; the NLI model sees no contradiction")
     return reading

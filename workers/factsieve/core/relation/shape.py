@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from factsieve.core.relation import words as w
-from factsieve.core.relation.align import Segment, is_amount, is_year
+from factsieve.core.relation.align import Segment, is_amount, is_scope, is_time, is_year
 from factsieve.core.relation.parse import Clause
 from factsieve.core.relation.tokens import Token
 
@@ -118,4 +119,11 @@ def is_definite(tail: tuple[Token, ...]) -> bool:
         first.low in ("the", "this", "that", "my", "our", "your", "his", "her", "their")
         or (first.name and first.low not in ("a", "an"))
         or first.low in ("most",)
+    )
+
+
+def is_marked(parts: Sequence[Segment]) -> bool:
+    """Return whether differences lie in names, numbers, times or scopes, and not in words that may mean the same."""
+    return any(
+        i.token.number or i.token.name or is_time((i,)) or is_scope((i,)) for p in parts for i in p.items if i.position
     )

@@ -20,7 +20,7 @@ from factsieve.core.relation.copular import of_group, other_complement
 from factsieve.core.relation.exact import more_exact, same_numbers
 from factsieve.core.relation.parse import Clause
 from factsieve.core.relation.reading import Reading, Relation
-from factsieve.core.relation.shape import both_amounts, is_indefinite, is_state, subject_noun
+from factsieve.core.relation.shape import both_amounts, is_indefinite, is_marked, is_state, subject_noun
 from factsieve.core.relation.tokens import Token
 
 UNKNOWN_VALUE: Final = "another value; it is not known whether both can hold"
@@ -55,7 +55,8 @@ def other_value(told: Clause, known: Clause, parts: tuple[Segment, ...]) -> Read
         return Reading(Relation.REFINES, 0.7, "a more exact number")
     verdicts = [_value(told, known, p, parts) for p in replaced]
     if "both" in verdicts:
-        return Reading(Relation.BOTH_STAND, 0.8, "another value of what can have many, or of another occasion")
+        sureness = 0.9 if is_marked(near) else 0.7
+        return Reading(Relation.BOTH_STAND, sureness, "another value of what can have many, or of another occasion")
     if all(v == "one" for v in verdicts):
         loose = [p for p in near if not p.replaced]
         if any(is_scope(p.items) for p in loose) or sum(len(p.items) for p in loose) > 2:
@@ -79,7 +80,7 @@ def _past_value(told: Clause, known: Clause, near: list[Segment]) -> Reading:
         return Reading(Relation.REPLACES, 0.85, "another last one of its kind")
     if told.verb == "be" and not told.passive:
         return Reading(Relation.BOTH_STAND, 0.6, "how things were at one time and at another")
-    return Reading(Relation.BOTH_STAND, 0.9, "two events")
+    return Reading(Relation.BOTH_STAND, 0.9 if is_marked(near) else 0.65, "two events")
 
 
 def _value(told: Clause, known: Clause, part: Segment, parts: tuple[Segment, ...]) -> str:
