@@ -7,7 +7,16 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from factsieve.core.guard.model import Word
-from factsieve.core.guard.thesaurus import antonyms, denied_synonym, known, opposites_of, relation, same_family
+from factsieve.core.guard.thesaurus import (
+    antonyms,
+    denied_synonym,
+    has_manner,
+    is_narrower,
+    known,
+    opposites_of,
+    same_family,
+    says_the_same,
+)
 
 
 class Gap(NamedTuple):
@@ -18,14 +27,16 @@ class Gap(NamedTuple):
     framed: bool
 
 
+_DENIALS = ("un", "dis", "non")
+
+
 def _opposite(a: Word, b: Word) -> bool:
     if b.key in opposites_of(a.key) or b.surface in opposites_of(a.surface):
         return True
-    if (
-        a.key.endswith(b.key[-3:]) or b.surface.endswith("less") or a.surface.endswith("less")
-    ):  # cheap: what a negating affix leaves in common
+    # Cheap signs first: what a negating affix leaves in common, or a prefix that may deny.
+    if a.key.endswith(b.key[-3:]) or b.surface.endswith("less") or a.surface.endswith("less"):
         return antonyms(a.surface, b.surface, a.key, b.key)
-    return denied_synonym(a.surface, b.surface)
+    return (a.surface.startswith(_DENIALS) or b.surface.startswith(_DENIALS)) and denied_synonym(a.surface, b.surface)
 
 
 def _akin(a: Word, b: Word) -> bool:
@@ -35,11 +46,11 @@ def _akin(a: Word, b: Word) -> bool:
 
 
 def _covered(a: Word, b: Word) -> bool:
-    return a.role != "n" and b.role != "n" and relation(a.surface, b.surface) == "same"
+    return a.role != "n" and b.role != "n" and says_the_same(a.surface, b.surface)
 
 
 def _narrower(a: Word, b: Word) -> bool:
-    return a.role != "n" and b.role != "n" and relation(a.surface, b.surface) == "narrower"
+    return a.role != "n" and b.role != "n" and is_narrower(a.surface, b.surface)
 
 
 class Alignment:
@@ -78,15 +89,30 @@ class Alignment:
             self._settle()
 
     def _settle(self) -> None:
-        self._match(_opposite, self.opposites)
+        self._match(_opposite, self.opposites, self._may_oppose())
         self.opposites = [(i, j) for i, j in self.opposites if self.ours[i].role != "r" or self._same_neighbour(i, j)]
         before = len(self.pairs)
-        self._match(_akin, self.pairs)
+        heads = {self.theirs[j].key[:4] for j in self.open_theirs}
+        self._match(_akin, self.pairs, lambda a: a.key[:4] in heads)
         self._join(self.open_ours, self.open_theirs, self.ours, self.theirs)
         self._join(self.open_theirs, self.open_ours, self.theirs, self.ours)
-        self._match(_covered, self.pairs)
+        self._match(_covered, self.pairs, lambda a: a.role != "n" and known(a.surface))
         self.reworded = len(self.pairs) - before
-        self._match(_narrower, self.narrowed)
+        self._match(_narrower, self.narrowed, lambda a: a.role != "n" and has_manner(a.surface))
+
+    def _may_oppose(self) -> Callable[[Word], bool]:
+        """Return a cheap test that every word passes which has an opposite among the open ones there."""
+        words = [self.theirs[j] for j in self.open_theirs]
+        tails = tuple({word.key[-3:] for word in words})
+        if any(word.surface.endswith("less") or word.surface.startswith(_DENIALS) for word in words):
+            return lambda _a: True
+        return lambda a: bool(
+            opposites_of(a.key)
+            or opposites_of(a.surface)
+            or a.key.endswith(tails)
+            or a.surface.endswith("less")
+            or a.surface.startswith(_DENIALS)
+        )
 
     def _same_neighbour(self, i: int, j: int) -> bool:
         """Return whether a relation word stands beside the same word on both sides: `into the water`, `out of the water`."""
@@ -95,14 +121,17 @@ class Alignment:
             i + 1 < len(self.ours) and j + 1 < len(self.theirs) and self.ours[i + 1].key == self.theirs[j + 1].key
         )
 
-    def _match(self, test: Callable[[Word, Word], bool], into: list[tuple[int, int]]) -> None:
+    def _match(
+        self, test: Callable[[Word, Word], bool], into: list[tuple[int, int]], may: Callable[[Word], bool]
+    ) -> None:
+        """Match open words by `test`; `may` tells cheaply which words here can pass it at all."""
         left = self.open_theirs
         if not left:
             return
         still = []
         for i in self.open_ours:
             a = self.ours[i]
-            if a.role != "c":
+            if a.role != "c" and may(a):
                 for j in left:
                     b = self.theirs[j]
                     if b.role != "c" and test(a, b):
@@ -118,13 +147,16 @@ class Alignment:
     @staticmethod
     def _join(whole: list[int], parts: list[int], whole_words: Sequence[Word], part_words: Sequence[Word]) -> None:
         """Match one word here with two adjoining words there: WiFi and Wi-Fi, setup and set up."""
-        for i in list(whole):
-            for j, k in zip(list(parts), list(parts)[1:], strict=False):
-                if k == j + 1 and part_words[j].surface + part_words[k].surface == whole_words[i].surface:
-                    whole.remove(i)
-                    parts.remove(j)
-                    parts.remove(k)
-                    break
+        joined: dict[str, tuple[int, int]] = {}
+        for j, k in pairwise(parts):
+            if k == j + 1:
+                joined.setdefault(part_words[j].surface + part_words[k].surface, (j, k))
+        for i in list(whole) if joined else ():
+            j, k = joined.get(whole_words[i].surface, (-1, -1))
+            if j in parts and k in parts:
+                whole.remove(i)
+                parts.remove(j)
+                parts.remove(k)
 
     def gaps(self) -> list[Gap]:
         """Return the gaps that hold open words, in the order of `ours`, then what is open in `theirs` and lies in none of them."""

@@ -188,22 +188,48 @@ def _beside(word: str, kind: str) -> frozenset[str]:
     return frozenset(other for synset in _senses(word) for other in _pointers(synset, kind))
 
 
-@lru_cache(maxsize=65536)
-def relation(a: str, b: str) -> str:
-    """Return what word `a` of a candidate is to word `b` of a stored fact.
+class _Place(NamedTuple):
+    """Where a word stands in the thesaurus: its senses, and those that relate to them, as sets that two words are compared by."""
 
-    `same`: a synonym, a derivation or a more general word, which the stored fact covers; `narrower`: a verb of a more specific manner; else nothing.
-    """
-    if a in _TITLES or b in _TITLES:
-        return ""
-    ours, theirs = _senses(a), _senses(b)
-    if not ours or not theirs:
-        return ""
-    if ours & theirs or ours & _above(b, _DEPTH) or ours & _beside(b, "s") or theirs & _beside(a, "s"):
-        return "same"
-    if a[:3] == b[:3] and (ours & _beside(b, "d") or theirs & _beside(a, "d")):
-        return "same"
-    return "narrower" if any(synset[0] == "v" for synset in theirs & _above(a, 1)) else ""
+    senses: frozenset[str]
+    covered_by: frozenset[str]  # the senses, all above them and what stands beside them: whoever has one of these is covered
+    similar: frozenset[str]
+    derived: frozenset[str]
+    manners: frozenset[str]  # what its verbs are a manner of
+
+
+@lru_cache(maxsize=32768)
+def _place(word: str) -> _Place | None:
+    senses = frozenset() if word in _TITLES else frozenset(_senses(word))
+    if not senses:
+        return None
+    similar = _beside(word, "s")
+    manners = frozenset(synset for synset in _above(word, 1) if synset[0] == "v")
+    return _Place(senses, senses | _above(word, _DEPTH) | similar, similar, _beside(word, "d"), manners)
+
+
+def says_the_same(a: str, b: str) -> bool:
+    """Return whether word `a` of a candidate is covered by word `b` of a stored fact: a synonym, a derivation or a more general word."""
+    ours, theirs = _place(a), _place(b)
+    if ours is None or theirs is None:
+        return False
+    if not ours.senses.isdisjoint(theirs.covered_by) or not theirs.senses.isdisjoint(ours.similar):
+        return True
+    return a[:3] == b[:3] and not (ours.senses.isdisjoint(theirs.derived) and theirs.senses.isdisjoint(ours.derived))
+
+
+def has_manner(word: str) -> bool:
+    """Return whether a word is a verb that is a manner of another one."""
+    place = _place(word)
+    return place is not None and bool(place.manners)
+
+
+def is_narrower(a: str, b: str) -> bool:
+    """Return whether verb `a` of a candidate is a more specific manner of verb `b` of a stored fact, which does not cover it then."""
+    ours, theirs = _place(a), _place(b)
+    if ours is None or theirs is None or theirs.senses.isdisjoint(ours.manners):
+        return False
+    return not says_the_same(a, b)
 
 
 @lru_cache(maxsize=16384)
@@ -216,8 +242,8 @@ def denied_synonym(a: str, b: str) -> bool:
                 longer.startswith(prefix)
                 and len(base) > 3
                 and known(base)
-                and relation(base, other) == "same"
-                and relation(longer, other) != "same"
+                and says_the_same(base, other)
+                and not says_the_same(longer, other)
             ):
                 return True
     return False
