@@ -150,7 +150,7 @@ def retry_delay_s(trouble: Trouble, tries: int, limit_s: float, jitter: Callable
     """
     if not trouble.retried or (trouble.after_s is not None and trouble.after_s > limit_s):
         return None
-    delay_s = min(_FIRST_DELAY_S * 2**tries, limit_s) * (0.5 + jitter() / 2)
+    delay_s: float = min(_FIRST_DELAY_S * 2.0**tries, limit_s) * (0.5 + jitter() / 2)
     return max(delay_s, trouble.after_s or 0.0)
 
 
