@@ -1,7 +1,8 @@
 """An engine by script, and a worker process around it.
 
-The value of a record says what becomes of it: `hang` is never done, `slow:SECONDS` is done after that time, `late:SECONDS` is done
-then even if its partition was given up meanwhile, `bug` makes the engine raise, anything else is done at once. Whatever it gets,
+The value of a record says what becomes of it: `hang` is never done, `slow:SECONDS` is done after that time, `gate` once the file
+beside the journal that is called like it, but `.gate`, exists (even if its partition was given up meanwhile), `bug` makes the
+engine raise, anything else is done at once. Whatever it gets,
 starts and does goes to a journal, one JSON line each, written through to the file before it goes on.
 """
 
@@ -27,6 +28,7 @@ class ScriptedEngine:
     def __init__(self, context, journal: Path, *, bound: int = 500) -> None:
         self.context = context
         self._file = journal.open("ab", buffering=0)
+        self._gate = journal.with_suffix(".gate")
         self._slots = asyncio.Semaphore(bound)
         self._tasks: dict[asyncio.Task, tuple[str, int]] = {}
         self.app = None
@@ -70,7 +72,9 @@ class ScriptedEngine:
             await asyncio.Event().wait()
         if script == "bug":
             raise RuntimeError("scripted bug")
-        if script.startswith(("slow:", "late:")):
+        while script == "gate" and not self._gate.exists():  # noqa: ASYNC110 - another process makes the file
+            await asyncio.sleep(0.02)
+        if script.startswith("slow:"):
             await asyncio.sleep(float(script.partition(":")[2]))
         self.note("done", record, holds=self.context.fence.holds(record.topic, record.partition))
         done()

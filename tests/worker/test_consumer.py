@@ -160,10 +160,10 @@ def test_a_hung_record_holds_a_rebalance_up_only_for_the_drain_timeout(broker, n
 
 
 def test_a_partition_that_comes_back_is_followed_from_scratch(broker, names, journal):
-    """The same worker gets its partition again while its first attempt at a record still runs: what that one does later is ignored."""
+    """The same worker gets its partition back, twice, while its first attempt at a record still runs: old attempts count for nothing."""
     topic, group = names
     run(broker.create(topic, 1))
-    run(broker.produce(topic, records([b"ok", b"late:5", b"ok"])))
+    run(broker.produce(topic, records([b"ok", b"gate", b"ok"])))
     with Worker(broker, topic, group, journal, drain_timeout_s=0.5) as first:
         journal.wait_for("done", [(0, 0), (0, 2)])
         for _ in range(2):
@@ -172,7 +172,9 @@ def test_a_partition_that_comes_back_is_followed_from_scratch(broker, names, jou
                 until(lambda pid=guest.pid: "partitions_assigned" in guest.log, what="the guest's joining")
                 assert guest.stop() == 0
             first.wait_assigned(1)
-        until(lambda: journal.places("done").count((0, 1)) >= 2, what="both attempts")
+        until(lambda: journal.places("got", first.pid).count((0, 1)) == 3, what="the third delivery")
+        journal.path.with_suffix(".gate").touch()
+        until(lambda: journal.places("done", first.pid).count((0, 1)) == 3, what="the end of all attempts")
         wait_committed(broker, group, topic, {0: 3})
         assert first.process.poll() is None
         assert first.stop() == 0
