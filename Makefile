@@ -30,6 +30,8 @@ $(STAMP): requirements.lock pyproject.toml
 	@python=$$($(FIND_PYTHON)); \
 	 if [ ! -x $(BIN)/python ]; then echo "Making $(VENV) with $$($$python --version)"; "$$python" -m venv $(VENV); fi
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info >= (3, 12))' || command -v redis-server >/dev/null || \
+	 echo "Note: with Python 3.12 or later the local stack needs a redis-server (6.2 or later) on the PATH; with 3.11 it comes by pip." >&2
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 

@@ -7,6 +7,7 @@ import sys
 import tomllib
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
+from typing import Any
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -20,9 +21,21 @@ HEAD = """\
 
 def wanted() -> list[Requirement]:
     """Return what pyproject.toml names: the package with all extras, the development group, the build backend."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = _project()
     groups = [entry for group in project["dependency-groups"].values() for entry in group]
     return [Requirement(text) for text in ["factsieve[all]", *groups, *project["build-system"]["requires"]]]
+
+
+def markers() -> dict[str, str]:
+    """Return name -> marker of what pyproject.toml asks for on some versions of Python only."""
+    project = _project()["project"]
+    texts = [*project["dependencies"], *(text for extra in project["optional-dependencies"].values() for text in extra)]
+    named = [Requirement(text) for text in texts]
+    return {canonicalize_name(one.name): str(one.marker) for one in named if one.marker is not None}
+
+
+def _project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def closure(roots: list[Requirement]) -> tuple[dict[str, str], list[str]]:
@@ -56,7 +69,10 @@ def main() -> int:
     pins, missing = closure(wanted())
     if missing:
         return 1
-    lines = [f"{name}=={version}" for name, version in sorted(pins.items())]
+    only = markers()
+    lines = [
+        f"{name}=={version}" + (f"; {only[name]}" if name in only else "") for name, version in sorted(pins.items())
+    ]
     (ROOT / "requirements.lock").write_text(HEAD + "\n".join(lines) + "\n", encoding="utf-8")
     return 0
 
