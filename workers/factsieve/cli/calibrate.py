@@ -283,10 +283,10 @@ def _worst_table(chosen: Point, points: Sequence[Point]) -> Table:
     table.add_column("pairs", justify="right")
     for point in beside:
         table.add_column(GATE_NAMES[point.gate], justify="right")
-    order = sorted(chosen.groups, key=lambda g: -max(p.groups[g][0] / max(1, p.groups[g][1]) for p in beside))
+    rates = {group: [point.rate_of(group) for point in beside] for group in chosen.groups}
+    order = sorted(rates, key=lambda group: rates[group][::-1], reverse=True)
     for group in order[:WORST_SHOWN]:
-        rates = [f"{p.groups[group][0] / max(1, p.groups[group][1]):.1%}" for p in beside]
-        table.add_row(group, str(chosen.groups[group][1]), *rates)
+        table.add_row(group, str(chosen.groups[group][1]), *(f"{rate:.1%}" for rate in rates[group]))
     return table
 
 

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 import typer
@@ -21,6 +21,10 @@ from factsieve.core.facts import Record
 from factsieve.wire import times
 from factsieve.wire.outbound import cloud_event_headers
 from factsieve.wire.topics import CANDIDATE, Topics
+
+if TYPE_CHECKING:
+    from factsieve.worker.settings import Settings
+    from factsieve.worker.wiring import Models
 
 MAX_ERRORS_SHOWN: Final = 20
 DRAIN_TIMEOUT_S: Final = 24 * 3600.0
@@ -69,13 +73,20 @@ async def decide_lines(
 ) -> list[Decision]:
     """Return what the engine decides about each line, in order; a line that is none is a reject. Raises BadSettings."""
     from factsieve.worker.settings import load_settings
+
+    return await decide_under(load_settings(overrides, path=config), lines, now)
+
+
+async def decide_under(
+    settings: "Settings", lines: Sequence[Line | BadLine], now: datetime, models: "Models | None" = None
+) -> list[Decision]:
+    """Return the same under settings that are at hand, with models that are loaded already where they are given."""
     from factsieve.worker.wiring import offline_engine
 
-    settings = load_settings(overrides, path=config)
     by_number: dict[int, Decision] = {}
     numbers: list[int] = []
     with (
-        offline_engine(settings) as offline,
+        offline_engine(settings, models=models) as offline,
         Steps(err(), "Deciding", len(lines)) as steps,
     ):
         await offline.engine.start()

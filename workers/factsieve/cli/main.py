@@ -12,7 +12,7 @@ from typing import Annotated, Final, NoReturn
 import typer
 
 from factsieve import __version__
-from factsieve.cli import activity, calibrate, config, decide, demo, facts, remember, services, topics
+from factsieve.cli import activity, calibrate, config, decide, demo, evaluate, facts, remember, services, topics
 from factsieve.cli.render import err
 from factsieve.core.errors import BadInput, BadSettings, Transient
 
@@ -56,6 +56,7 @@ app.command("down")(services.down)
 app.command("remember")(remember.remember)
 app.command("decide")(decide.decide)
 app.command("calibrate")(calibrate.calibrate)
+app.command("evaluate")(evaluate.evaluate)
 app.command("facts")(facts.facts)
 app.command("history")(facts.history)
 app.command("activity")(activity.activity)

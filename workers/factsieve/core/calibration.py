@@ -14,6 +14,9 @@ from factsieve.core.profile import Gate, Pick
 
 GATES: Final[tuple[Gate, ...]] = ("number", "guard", "judge")
 
+LEAST_PAIRS: Final = 10
+"""A group of fewer pairs says little."""
+
 
 class Trial(msgspec.Struct, frozen=True):
     """One labelled pair as the way to a skip sees it.
@@ -73,14 +76,17 @@ class Point(msgspec.Struct, frozen=True):
         """Return the share of pairs of two statements that are skipped; 0.0 without such pairs."""
         return self.false_skips / self.others if self.others else 0.0
 
+    def rate_of(self, group: str) -> float:
+        """Return the false-skip rate of a group."""
+        false, count = self.groups[group]
+        return false / count if count else 0.0
+
     @property
     def worst_group(self) -> tuple[str, float] | None:
-        """Return the group with the highest false-skip rate, if there are pairs of two statements at all."""
-        rates = [(false / count, name) for name, (false, count) in self.groups.items() if count]
-        if not rates:
-            return None
-        rate, name = max(rates)
-        return name, rate
+        """Return the group with the highest false-skip rate, of those that are large enough to tell (if none is: of all)."""
+        large = [name for name, (_, count) in self.groups.items() if count >= LEAST_PAIRS]
+        worst = max(large or self.groups, key=lambda name: (self.rate_of(name), name), default=None)
+        return None if worst is None else (worst, self.rate_of(worst))
 
 
 def grid(first: float, last: float, step: float) -> list[float]:

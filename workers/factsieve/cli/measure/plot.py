@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from factsieve.core.calibration import Point
+from factsieve.core.calibration import LEAST_PAIRS, Point
 from factsieve.core.errors import BadSettings
 from factsieve.core.profile import Gate
 
@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GROUPS_SHOWN: Final = 14
-LEAST_PAIRS: Final = 10
-"""A group of fewer pairs says little."""
 _LOOK: Final[dict[Gate, tuple[str, str, str]]] = {
     "number": ("#8a8f98", "--", "number alone"),
     "guard": ("#d9822b", "-.", "with guard"),
@@ -32,24 +30,25 @@ def draw(
         from matplotlib.figure import Figure
     except ImportError as error:
         raise BadSettings(f"a plot needs matplotlib ({error}): pip install 'factsieve[plot]'") from None
-    figure = Figure(figsize=(13, 9), dpi=110, layout="constrained")
-    ((left, right), (lower_left, lower_right)) = figure.subplots(2, 2)
+    figure = Figure(figsize=(15, 9), dpi=110, layout="constrained")
+    rooms: dict[str, Any] = figure.subplot_mosaic([["recall", "false", "third"], ["groups", "groups", "groups"]])
+    left, right, third, lower = (rooms[name] for name in ("recall", "false", "third", "groups"))
     gates = list(dict.fromkeys(point.gate for point in points))
-    _curves(left, points, gates, "recall", "Duplicates that are skipped (recall)")
-    _curves(right, points, gates, "false_skip_rate", "Other pairs that are skipped (false skips, logarithmic)")
+    _curves(left, points, gates, "recall", "Recall: duplicates that are skipped")
+    _curves(right, points, gates, "false_skip_rate", "False skips: other pairs that are skipped (log)")
     _log(right, budget)
     if veto_points:
-        _vetoes(lower_left, veto_points, chosen)
+        _vetoes(third, veto_points, chosen)
     else:
-        _curves(lower_left, points, gates, "f1", "F1, and precision (thin)")
-        _curves(lower_left, points, gates, "precision", None, thin=True)
+        _curves(third, points, gates, "f1", "F1, and precision (thin)")
+        _curves(third, points, gates, "precision", None, thin=True)
     if chosen is not None:
-        for axes in (left, right, *([] if veto_points else [lower_left])):
+        for axes in (left, right, *([] if veto_points else [third])):
             axes.axvline(chosen.cuts.threshold, color="#2e8540", linewidth=1.2)
-        _groups(lower_right, points, gates, chosen)
+        _groups(lower, points, gates, chosen)
         figure.suptitle(_title(chosen), fontsize=13)
     else:
-        lower_right.axis("off")
+        lower.axis("off")
         figure.suptitle("No threshold reaches what was asked for", fontsize=13)
     try:
         figure.savefig(path, format="png")
@@ -128,23 +127,19 @@ def _vetoes(axes: "Axes", points: Sequence[Point], chosen: Point | None) -> None
     if chosen is not None:
         axes.axvline([p.cuts.veto for p in points].index(chosen.cuts.veto), color="#2e8540", linewidth=1.2)
     lines = [*axes.get_lines()[:2], *other.get_lines()]
-    axes.legend(lines, [str(line.get_label()) for line in lines], fontsize=9, loc="lower left")
+    other.legend(lines, [str(line.get_label()) for line in lines], fontsize=9, loc="center left")
 
 
 def _groups(axes: "Axes", points: Sequence[Point], gates: Sequence[Gate], chosen: Point) -> None:
     beside = {point.gate: point for point in points if point.cuts.threshold == chosen.cuts.threshold}
 
-    def rate(gate: Gate, group: str) -> float:
-        false, count = beside[gate].groups[group]
-        return false / count if count else 0.0
-
     large = [group for group, (_, count) in chosen.groups.items() if count >= LEAST_PAIRS]
-    worst = sorted(large, key=lambda group: [-rate(gate, group) for gate in reversed(gates)])[:GROUPS_SHOWN]
+    worst = sorted(large, key=lambda group: [-beside[gate].rate_of(group) for gate in reversed(gates)])[:GROUPS_SHOWN]
     height = 0.8 / len(gates)
     for index, gate in enumerate(gates):
         colour, _, label = _LOOK[gate]
         places = [row + (index - (len(gates) - 1) / 2) * height for row in range(len(worst))]
-        axes.barh(places, [rate(gate, group) for group in worst], height=height, color=colour, label=label)
+        axes.barh(places, [beside[gate].rate_of(group) for group in worst], height=height, color=colour, label=label)
     axes.set_yticks(range(len(worst)), [f"{group} ({chosen.groups[group][1]})" for group in worst], fontsize=8)
     axes.invert_yaxis()
     axes.xaxis.set_major_formatter(_percent())

@@ -1,0 +1,111 @@
+"""What guard and NLI model cost, as ratios to embedding one text: in one run, by processor time, so that a busy machine tells the same."""
+
+import asyncio
+import random
+import statistics
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from factsieve.cli.measure.pairs import Pair
+from factsieve.cli.measure.trials import COMES_AT, STORED_AT
+from factsieve.core import guard
+
+ROUNDS: Final = 3
+PAIRS_A_ROUND: Final = 120
+WARM_UP: Final = 40
+FEATURES_GOAL: Final = 0.05
+COMPARE_GOAL: Final = 0.02
+NLI_GOAL: Final = 6.0
+
+
+class Costs(msgspec.Struct, frozen=True):
+    """`embed_ms` is the processor time of embedding one text alone; the others are ratios to it. `batched`: one text of a full batch."""
+
+    embed_ms: float
+    batched: float
+    features: float
+    compare: float
+    nli: dict[str, float]
+
+
+def measure_costs(
+    overrides: Mapping[str, object], config: Path | None, nli_names: Sequence[str], pairs: Sequence[Pair]
+) -> Costs:
+    """Return the costs on these pairs' texts, each of them new to every cache. Raises BadSettings."""
+    return asyncio.run(_measure(overrides, config, nli_names, pairs))
+
+
+async def _measure(
+    overrides: Mapping[str, object], config: Path | None, nli_names: Sequence[str], pairs: Sequence[Pair]
+) -> Costs:
+    from factsieve.worker.settings import load_settings
+    from factsieve.worker.wiring import open_models
+
+    uncached = {"embedder.cache_size": 0, "embedder.threads": 1, "judge.nli_threads": 1}
+    chosen = _sample(pairs, WARM_UP + ROUNDS * PAIRS_A_ROUND)
+    rounds = [chosen[start : start + PAIRS_A_ROUND] for start in range(WARM_UP, len(chosen), PAIRS_A_ROUND)]
+    found: dict[str, list[float]] = {}
+    settings = load_settings({**overrides, **uncached, "judge.name": "rules"}, path=config)
+    with open_models(settings) as models:
+        for index, part in enumerate([chosen[:WARM_UP], *rounds]):
+            texts = [text for pair in part for text in (pair.a, pair.b)]
+            started = time.process_time()
+            for text in texts:
+                await models.embedder.embed([text])
+            embed_s = (time.process_time() - started) / len(texts)
+            started = time.process_time()
+            await models.embedder.embed(texts)
+            batched_s = (time.process_time() - started) / len(texts)
+            started = time.process_time()
+            read = [(guard.features(pair.b, COMES_AT), guard.features(pair.a, STORED_AT)) for pair in part]
+            features_s = (time.process_time() - started) / len(texts)
+            started = time.process_time()
+            for ours, theirs in read:
+                guard.compare(ours, theirs)
+            compare_s = (time.process_time() - started) / len(part)
+            if index:  # the first part warms up
+                row = {"embed": embed_s, "batched": batched_s, "features": features_s, "compare": compare_s}
+                for name, value in row.items():
+                    found.setdefault(name, []).append(value)
+    embed_s = statistics.median(found["embed"])
+    return Costs(
+        embed_ms=embed_s * 1000,
+        batched=statistics.median(found["batched"]) / embed_s,
+        features=statistics.median(found["features"]) / embed_s,
+        compare=statistics.median(found["compare"]) / embed_s,
+        nli={
+            name: await _nli_seconds({**overrides, **uncached, "judge.name": name}, config, chosen) / embed_s
+            for name in nli_names
+        },
+    )
+
+
+async def _nli_seconds(overrides: Mapping[str, object], config: Path | None, pairs: Sequence[Pair]) -> float:
+    from factsieve.worker.settings import load_settings
+    from factsieve.worker.wiring import open_models
+
+    with open_models(load_settings(overrides, path=config)) as models:
+        nli = models.judges.nli
+        assert nli is not None  # the name says so
+        await nli.score_pairs([(pair.a, pair.b) for pair in pairs[:10]])
+        timed = pairs[WARM_UP : WARM_UP + PAIRS_A_ROUND]
+        started = time.process_time()
+        for pair in timed:
+            await nli.score_pairs([(pair.a, pair.b)])
+        return (time.process_time() - started) / max(1, len(timed))
+
+
+def _sample(pairs: Sequence[Pair], count: int) -> list[Pair]:
+    """Return so many pairs of texts that occur once, the same ones for the same input."""
+    seen: set[str] = set()
+    fresh = []
+    for pair in pairs:
+        if pair.a != pair.b and not {pair.a, pair.b} & seen:
+            seen |= {pair.a, pair.b}
+            fresh.append(pair)
+    random.Random(7).shuffle(fresh)
+    return fresh[:count]
