@@ -27,16 +27,22 @@ def main() -> int:
     args = parser.parse_args()
     began = time.monotonic()
     step = 50
-    blocks = [range(i, min(i + step, args.first + args.seeds)) for i in range(args.first, args.first + args.seeds, step)]
+    blocks = [
+        range(i, min(i + step, args.first + args.seeds)) for i in range(args.first, args.first + args.seeds, step)
+    ]
     failed: list[tuple[int, str]] = []
     with ProcessPoolExecutor() as pool:
         for found in pool.map(_block, blocks):
             for seed, error in found:
                 print(f"seed {seed}: {error}", flush=True)
             failed += found
-    commit = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False).stdout.strip()
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False
+    ).stdout.strip()
     took_s = time.monotonic() - began
-    print(f"simulated {args.seeds} seeds from {args.first} at commit {commit or 'unknown'} in {took_s:.0f} s: {len(failed)} failed")
+    print(
+        f"simulated {args.seeds} seeds from {args.first} at commit {commit or 'unknown'} in {took_s:.0f} s: {len(failed)} failed"
+    )
     return 1 if failed else 0
 
 

@@ -142,7 +142,10 @@ def _check_reports(shared: Shared, group: Group, entries: dict[str, Any]) -> Non
         stored = entries.get(key)
         if stored is None:
             raise Violation(f"event {value['event_id']} was told of, but is not in the ledger")
-        if by_event.setdefault(key, value["decision_id"] + value["decision"]) != value["decision_id"] + value["decision"]:
+        if (
+            by_event.setdefault(key, value["decision_id"] + value["decision"])
+            != value["decision_id"] + value["decision"]
+        ):
             raise Violation(f"event {value['event_id']} was told of in two ways")
         if stored.decision.decision != value["decision"] or stored.decision.fact_id != value.get("fact_id"):
             raise Violation(f"event {value['event_id']} was told of otherwise than it is stored")
@@ -192,7 +195,9 @@ async def _check_state(shared: Shared, records: list[LedgerRecord]) -> None:
     stored = {fact.point_id: fact for fact in await shared.facts.select(None, current_only=False)}
     if stored != expected:
         wrong = [p for p in {*stored, *expected} if stored.get(p) != expected.get(p)]
-        raise Violation(f"{len(wrong)} points are not as the ledger says, {stored.get(wrong[0])} / {expected.get(wrong[0])}")
+        raise Violation(
+            f"{len(wrong)} points are not as the ledger says, {stored.get(wrong[0])} / {expected.get(wrong[0])}"
+        )
     for fact in stored.values():
         links = [*fact.supersedes, *([fact.superseded_by] if fact.superseded_by else [])]
         if any(link not in stored for link in links):

@@ -184,9 +184,7 @@ class Worker:
             hold=HoldSettings(hold_s=4, retry_s=1),
             max_in_flight=shared.rng.randint(1, 40),
         )
-        bundle = Ports(
-            embedder=shared.embedder, judge=judge, local_judge=judge, clock=self.clock, fence=self, **ports
-        )
+        bundle = Ports(embedder=shared.embedder, judge=judge, local_judge=judge, clock=self.clock, fence=self, **ports)
         self.engine = make_engine(bundle, settings)
 
     async def pause(self) -> None:
