@@ -55,7 +55,7 @@ def demo(
     from factsieve.worker.settings import load_settings
 
     console, now = out(), datetime.now(UTC)
-    lines = _read(source, now)
+    lines = read_input(source, now)
     with ExitStack() as stack:
         stack.enter_context(stopped_by_sigterm())
         folder = keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="factsieve-demo-")))
@@ -74,7 +74,7 @@ def demo(
     console.print("Next: make up, then factsieve remember / facts / history / activity.", markup=False)
 
 
-def _read(source: str | None, now: datetime) -> list[Line | BadLine]:
+def read_input(source: str | None, now: datetime) -> list[Line | BadLine]:
     """Return the input's lines; one without an id is named by its number, so that a second time is a repetition."""
     if source is None:
         packaged = (resources.files("factsieve.cli") / "demo" / "facts.jsonl").read_bytes()
