@@ -21,9 +21,11 @@ from factsieve.engine.lane import LaneSettings
 from factsieve.engine.ports import HoldsAll, Ports, QuietObserver
 from factsieve.engine.wave import WaveSettings
 from factsieve.ports import Coverage, Vector
+from factsieve.wire import signing
 from factsieve.wire.topics import Limits
 
 DIMENSION = 64
+OPERATOR_KEY = b"operator"
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
@@ -133,7 +135,7 @@ class World:
             limits=Limits(embedding_model=self.embedder.model, embedding_dimension=self.embedder.dimension),
             hold=hold or HoldSettings(),
             max_in_flight=max_in_flight,
-            command_keys=command_keys or {},
+            command_keys=command_keys or {"op": OPERATOR_KEY},
         )
         self.offset = 0
         self.done: list[tuple[str, int, int]] = []
@@ -178,6 +180,27 @@ class World:
         self.offset += 1
         timestamp_ms = int(START.timestamp() * 1000)
         return Record("candidate-facts", 0, self.offset - 1, timestamp_ms, key, value, headers)
+
+    def command(
+        self,
+        kind: str,
+        body: dict[str, Any],
+        *,
+        namespace: str = "team",
+        event: str | None = None,
+        key: bytes | None = None,
+    ) -> Record:
+        """Return the next record: an operator's command, signed with the key `op` (or with another one)."""
+        value = json.dumps({"namespace": namespace, **body}).encode()
+        ce = {
+            "ce_type": f"fact.{kind}.v1",
+            "ce_source": "desk",
+            "ce_id": event or f"c{self.offset}",
+            "ce_time": self.clock.now().isoformat(),
+        }
+        signature = signing.sign(key or OPERATOR_KEY, namespace=namespace, value=value, **ce)
+        headers = {"ce_specversion": "1.0", **ce, "signature": signature, "key-id": "op"}
+        return self.raw(value, key=namespace.encode(), headers=tuple((k, v.encode()) for k, v in headers.items()))
 
     def run(self, records: Sequence[Record], **replaced: Any) -> None:
         """Feed records to a fresh engine and wait until all are done."""

@@ -3,7 +3,7 @@
 Every method may raise `Transient` where a service is out of reach; nothing else leaves an adapter but bugs.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
@@ -97,6 +97,10 @@ class FactStore(Protocol):
         """Return the points that exist, whatever their status."""
         ...
 
+    async def vectors(self, point_ids: Sequence[str]) -> dict[str, Vector]:
+        """Return the stored vectors of the points that exist."""
+        ...
+
     async def history(self, namespace: str, fact_id: str) -> list[Fact]:
         """Return every row of a fact (head and history rows), in order of `recorded_at`, then revision."""
         ...
@@ -139,6 +143,26 @@ class Ledger(Protocol):
 
     async def point(self, pointers: Mapping[str, LedgerPointer]) -> None:
         """Insert pointers (event key -> pointer), leaving existing ones alone."""
+        ...
+
+    async def decided(self, decision_ids: Sequence[str]) -> dict[str, LedgerPointer]:
+        """Return the pointers of those decisions that exist, by decision id."""
+        ...
+
+    def scan(self, namespace: str | None) -> AsyncIterator[bytes]:
+        """Yield the bodies of all records, of one namespace or of all, in no particular order."""
+        ...
+
+    def holding(self, namespace: str, fact_ids: Sequence[str]) -> AsyncIterator[tuple[str, bytes]]:
+        """Yield id and body of every record that holds a text of one of these facts (field `fact_ids`), each at least once."""
+        ...
+
+    async def scrub(self, records: Mapping[str, tuple[bytes, bytes]]) -> None:
+        """Put other bodies in the place of stored ones (record id -> what was read, what is to be there): what must not be kept is gone.
+
+        A scrubbed record is kept for good (`skips_only` false), its other fields stay. Raises Transient where a record is not as it was
+        read: read it again.
+        """
         ...
 
 

@@ -15,8 +15,9 @@ from factsieve.adapters.checks import checked_queries, checked_writes
 from factsieve.adapters.clock import SystemClock
 from factsieve.adapters.rows import by_record, by_validity, latest_of_slot, selection
 from factsieve.adapters.window import Entry, bucket_of, merge_entries, microseconds, nearest_hit
+from factsieve.core.errors import Transient
 from factsieve.core.facts import Fact, Status, round_similarity
-from factsieve.core.ids import text_hash
+from factsieve.core.ids import decision_id, text_hash
 from factsieve.ports import FactWrite, LedgerPointer, Message, Near, NeighbourQuery, Vector, WindowHit
 
 _FLOAT32_STEP: Final = float(np.finfo(np.float32).eps)
@@ -211,6 +212,7 @@ class MemoryLedger:
     def __init__(self) -> None:
         self._records: dict[str, tuple[bytes, dict[str, object]]] = {}
         self._pointers: dict[str, LedgerPointer] = {}
+        self._decisions: dict[str, LedgerPointer] = {}
 
     async def lookup(self, event_keys: Sequence[str]) -> dict[str, LedgerPointer]:
         """Return the pointers of those events that have a decision."""
@@ -229,7 +231,27 @@ class MemoryLedger:
     async def point(self, pointers: Mapping[str, LedgerPointer]) -> None:
         """Insert pointers, leaving existing ones alone."""
         for key, pointer in pointers.items():
-            self._pointers.setdefault(key, pointer)
+            self._decisions.setdefault(decision_id(key), self._pointers.setdefault(key, pointer))
+
+    async def decided(self, decision_ids: Sequence[str]) -> dict[str, LedgerPointer]:
+        """Return the pointers of those decisions that exist, by decision id."""
+        return {one: self._decisions[one] for one in decision_ids if one in self._decisions}
+
+    async def holding(self, namespace: str, fact_ids: Sequence[str]) -> AsyncIterator[tuple[str, bytes]]:
+        """Yield id and body of every record that holds a text of one of these facts."""
+        wanted = set(fact_ids)
+        for record_id, (_, fields) in list(self._records.items()):
+            held = fields.get("fact_ids")
+            if fields.get("namespace") == namespace and isinstance(held, list) and wanted.intersection(held):
+                yield record_id, self._records[record_id][0]
+
+    async def scrub(self, records: Mapping[str, tuple[bytes, bytes]]) -> None:
+        """Put other bodies in the place of stored ones. Raises `Transient` where a record is not as it was read."""
+        for record_id, (read, body) in records.items():
+            stored, fields = self._records[record_id]
+            if stored not in (read, body):
+                raise Transient("memory", f"ledger record {record_id} was changed meanwhile: read it again")
+            self._records[record_id] = (bytes(body), {**fields, "skips_only": False})
 
     async def scan(self, namespace: str | None) -> AsyncIterator[bytes]:
         """Yield the bodies of all records, of one namespace or of all, in no particular order."""

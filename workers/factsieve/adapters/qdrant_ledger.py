@@ -7,6 +7,7 @@ from typing import Final
 from qdrant_client import AsyncQdrantClient
 
 from factsieve.adapters.qdrant_tools import (
+    SERVICE,
     Body,
     CollectionPlan,
     Rest,
@@ -14,14 +15,16 @@ from factsieve.adapters.qdrant_tools import (
     collection_name,
     ensure_collection,
     matches,
+    matches_any,
 )
-from factsieve.core.errors import Bug
-from factsieve.core.ids import derived_id
+from factsieve.core.errors import Bug, Transient
+from factsieve.core.ids import decision_id
 from factsieve.ports import LedgerPointer
 
 _SCHEMA: Final = 1
 _POINTS_PER_REQUEST: Final = 512
 _BYTES_PER_REQUEST: Final = 8 << 20
+_BODIES_PER_REQUEST: Final = 16
 _MAJORITY: Final = "majority"
 _INDEXES: Final[Mapping[str, str | Body]] = {
     "namespace": {"type": "keyword", "is_tenant": True},
@@ -29,8 +32,9 @@ _INDEXES: Final[Mapping[str, str | Body]] = {
     "fact_ids": "keyword",
     "skips_only": "bool",
     "recorded_at": "datetime",
+    "scrubs": "integer",
 }
-_OWN_FIELDS: Final = frozenset({"kind", "body", "digest", "event_key", "record_id", "index"})
+_OWN_FIELDS: Final = frozenset({"kind", "body", "digest", "scrubs", "event_key", "record_id", "index"})
 
 
 class QdrantLedger:
@@ -81,7 +85,7 @@ class QdrantLedger:
 
         Read back are digests; the bodies only of those records that another writer had inserted before.
         """
-        digests = {record_id: hashlib.sha256(body).hexdigest() for record_id, (body, _) in records.items()}
+        digests = {record_id: _digest(body) for record_id, (body, _) in records.items()}
         points = [_record(record_id, body, digests[record_id], fields) for record_id, (body, fields) in records.items()]
         await self._insert(points)
         stored = await self._rest.retrieve(list(records), ["digest"], consistency=_MAJORITY)
@@ -110,6 +114,52 @@ class QdrantLedger:
             ]
         )
 
+    async def decided(self, decision_ids: Sequence[str]) -> dict[str, LedgerPointer]:
+        """Return the pointers of those decisions that exist, by decision id. Raises `Transient`."""
+        fields = ["kind", "record_id", "index"]
+        rows = await self._rest.retrieve(decision_ids, fields, consistency=_MAJORITY)
+        return {
+            point_id: LedgerPointer(row["record_id"], row["index"])
+            for point_id, row in rows.items()
+            if row["kind"] == "pointer"
+        }
+
+    async def holding(self, namespace: str, fact_ids: Sequence[str]) -> AsyncIterator[tuple[str, bytes]]:
+        """Yield id and body of every record that holds a text of one of these facts. Raises `Transient`."""
+        if not fact_ids:
+            return
+        must = [matches("kind", "record"), matches("namespace", namespace), matches_any("fact_ids", fact_ids)]
+        async for page in self._rest.scroll({"must": must}, ["record_id"], consistency=_MAJORITY):
+            for start in range(0, len(page), _BODIES_PER_REQUEST):
+                ids = [row["record_id"] for row in page[start : start + _BODIES_PER_REQUEST]]
+                for record_id, body in (await self.records(ids)).items():
+                    yield record_id, body
+
+    async def scrub(self, records: Mapping[str, tuple[bytes, bytes]]) -> None:
+        """Put other bodies in the place of stored ones. Raises `Transient`, also where a record is not as it was read.
+
+        Each record counts how often it was scrubbed: only the next count may replace it, so that two writers can not undo each other.
+        """
+        stored = await self._rest.retrieve(list(records), True, consistency=_MAJORITY)
+        operations: list[Body] = []
+        for record_id, (read, body) in records.items():
+            payload = stored[record_id]
+            if payload["digest"] == _digest(body):
+                continue
+            if payload["digest"] != _digest(read):
+                raise _moved(record_id)
+            count = payload["scrubs"] + 1
+            new = {**payload, "body": body.decode(), "digest": _digest(body), "scrubs": count, "skips_only": False}
+            older = {"must": [{"key": "scrubs", "range": {"lt": count}}]}
+            point = {"id": record_id, "vector": {}, "payload": new}
+            operations.append({"upsert": {"points": [point], "update_mode": "update_only", "update_filter": older}})
+        for operation in operations:  # one a request: each may be as large as a record can be
+            await self._rest.update([operation], ordering="strong")
+        written = await self._rest.retrieve(list(records), ["digest"], consistency=_MAJORITY)
+        for record_id, (_, body) in records.items():
+            if written[record_id]["digest"] != _digest(body):
+                raise _moved(record_id)
+
     async def scan(self, namespace: str | None) -> AsyncIterator[bytes]:
         """Yield the bodies of all records, of one namespace or of all, in no particular order. Raises `Transient`."""
         must = [matches("kind", "record")]
@@ -125,7 +175,16 @@ class QdrantLedger:
 
 
 def _pointer_id(event_key: str) -> str:
-    return derived_id(event_key, "pointer")
+    """Return the id of an event's pointer: that of its decision, so that one look-up serves both."""
+    return decision_id(event_key)
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()
+
+
+def _moved(record_id: str) -> Transient:
+    return Transient(SERVICE, f"ledger record {record_id} was changed meanwhile: read it again")
 
 
 def _record(record_id: str, body: bytes, digest: str, fields: Mapping[str, object]) -> Body:
@@ -134,7 +193,14 @@ def _record(record_id: str, body: bytes, digest: str, fields: Mapping[str, objec
     return {
         "id": record_id,
         "vector": {},
-        "payload": {**fields, "kind": "record", "body": body.decode(), "digest": digest},
+        "payload": {
+            **fields,
+            "kind": "record",
+            "record_id": record_id,
+            "body": body.decode(),
+            "digest": digest,
+            "scrubs": 0,
+        },
     }
 
 

@@ -22,8 +22,6 @@ from factsieve.core.replace import second_look
 ALL_KINDS: Final = frozenset(Kind)
 RETIRE_OR_ADD: Final = frozenset({Kind.SUPERSEDE, Kind.ADD})
 SKIP_OR_ADD: Final = frozenset({Kind.SKIP, Kind.ADD})
-UNKNOWN_TOKEN_LIMIT: Final = 0.3
-"""Above this share of unknown tokens a vector says too little about its text to skip on it."""
 
 
 class LookBack(msgspec.Struct, frozen=True):
@@ -81,6 +79,15 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def relevant(self) -> tuple[Scored, ...]:
         """Return the neighbours that a judge may see: near enough, of the same slot, or alike at a second look."""
         return tuple(scored for scored in self.current if self._is_relevant(scored))
+
+    @cached_property
+    def questioned(self) -> tuple[Scored, ...]:
+        """Return the relevant neighbours without those that a person said can stand beside a nearer one: that pair is decided."""
+        kept: list[Scored] = []
+        for scored in self.relevant:
+            if not any(scored.fact.fact_id in nearer.fact.compatible_with for nearer in kept):
+                kept.append(scored)
+        return tuple(kept)
 
     def _is_relevant(self, scored: Scored) -> bool:
         if scored.similarity >= self.policy.supersede_threshold or self.same_slot(scored.fact):
@@ -255,7 +262,8 @@ def asked(case: Case) -> Step | None:
         return _judged(case, answer)
     wide = case.relevant[0].similarity >= case.policy.ambiguous_threshold
     local_only = case.policy.skip_guard == "local" and case.relevant[0].similarity >= case.policy.skip_threshold
-    return Ask(_question(case, case.relevant, ALL_KINDS if wide else RETIRE_OR_ADD), case.relevant, local_only)
+    facts = case.questioned
+    return Ask(_question(case, facts, ALL_KINDS if wide else RETIRE_OR_ADD), facts, local_only)
 
 
 def below(case: Case) -> Step | None:

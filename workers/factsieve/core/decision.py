@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 import msgspec
 
@@ -67,7 +68,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     neighbour, None on a cold start), `superseded_ids` all facts that it retired. `resolved_at` is the time that the statement was
     taken to be made at, which differs from `occurred_at` only within the clock skew tolerance. `reason` is of the rules' bounded
     vocabulary. An operator's command has its place here too: then `decision` is None, `command` its kind, `outcome` applied, refused or
-    no_op, and `reason` says why.
+    no_op, `reason` says why, and `about_decision_id` names the decision that was reverted or reviewed.
     """
 
     decision_id: str
@@ -106,6 +107,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     traceparent: str | None = None
     command: str | None = None
     outcome: str | None = None
+    about_decision_id: str | None = None
 
 
 class ChangeType(StrEnum):
@@ -164,11 +166,19 @@ class SupersessionRecord(msgspec.Struct, frozen=True, omit_defaults=True):
     event_key: str
 
 
+class Erasure(msgspec.Struct, frozen=True, omit_defaults=True):
+    """Whose texts the ledger must not hold any more: those of facts from a revision on (1: of the whole fact), and those of events."""
+
+    revisions: dict[str, int] = {}
+    event_keys: tuple[str, ...] = ()
+
+
 class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     """One event's place in the ledger: the decision and its plan.
 
     `effects` are the points as they are after this decision, all absolute; `inserts` the ids of those that did not exist before,
-    `reworded` of those whose text changed: all others keep their vector. `vectors` holds embeddings that came along.
+    `reworded` of those whose text changed: all others keep their vector. `vectors` holds embeddings that came along, `attributes`
+    those of a candidate that became no fact of its own. `erases` is what has to be scrubbed from the ledger besides.
     """
 
     decision: Decision
@@ -180,6 +190,8 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     supersessions: tuple[SupersessionRecord, ...] = ()
     vectors: dict[str, tuple[float, ...]] = {}
     text_hash: str = ""
+    attributes: dict[str, Any] | None = None
+    erases: Erasure | None = None
 
 
 class LedgerRecord(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -62,3 +62,8 @@ def derived_id(key: str, kind: str, subject: str = "") -> str:
     raw[6] = (raw[6] & 0x0F) | 0x80
     raw[8] = (raw[8] & 0x3F) | 0x80
     return str(uuid.UUID(bytes=bytes(raw)))
+
+
+def decision_id(key: str) -> str:
+    """Return the id of the decision about an event: `derived_id` of kind `decision`."""
+    return derived_id(key, "decision")

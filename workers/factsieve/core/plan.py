@@ -24,9 +24,13 @@ from factsieve.core.decision import (
 from factsieve.core.errors import Bug
 from factsieve.core.facts import Candidate, DedupSignal, Fact, Kind, Status, remember_statement
 
-
 CONFLICTS_LIMIT: Final = 8
 """How many rivals a fact remembers: the latest."""
+
+
+def archived_id(event_key: str, point_id: str) -> str:
+    """Return the id of the row that holds what a point said before an event changed it."""
+    return ids.derived_id(event_key, "archived", point_id)
 
 
 class Draft:
@@ -56,14 +60,17 @@ class Draft:
         return changed
 
     def revise(self, fact: Fact, **changes: object) -> Fact:
-        """Change text, validity or status of a point: the former belief is archived, the point gets the next revision."""
+        """Change text, validity or status of a point: the former belief is archived, the point gets the next revision.
+
+        Of a withdrawn point the archived row says so too: it was not believed between its times.
+        """
         self.insert(
             msgspec.structs.replace(
                 fact,
-                point_id=ids.derived_id(self.event_key, "archived", fact.point_id),
-                status=Status.ARCHIVED,
+                point_id=archived_id(self.event_key, fact.point_id),
+                status=Status.RETRACTED if fact.status is Status.RETRACTED else Status.ARCHIVED,
                 version=1,
-                retired_at=self.now,
+                retired_at=min(fact.retired_at, self.now),
             )
         )
         return self.touch(
@@ -198,6 +205,7 @@ def plan(case: Case, ruling: Ruling, *, now: datetime, policy: str, embedder: st
         supersessions=tuple(draft.records),
         vectors=vectors,
         text_hash=ids.text_hash(candidate.text, candidate.slot),
+        attributes=None if ruling.kind in (Kind.ADD, Kind.SUPERSEDE) else candidate.attributes,
     )
 
 
@@ -342,14 +350,24 @@ def _add_history(draft: Draft, candidate: Candidate, ruling: Ruling, decided_by:
     replaced = []
     if cut is not None:
         replaced.append(_replaced(cut, at))
-        draft.record("late_history", cut, fact.fact_id, at, decided_by, ruling.reason)
-        if placement.resumes_at is None:
-            draft.revise(cut, valid_to=at, superseded_by=fact.fact_id)
-        else:
-            _split(draft, cut, fact.fact_id, at, placement.resumes_at)
+        cut_history(draft, placement, fact.fact_id, at, decided_by, ruling.reason)
     draft.record("late_history", fact, successor.fact_id, placement.valid_to, decided_by, ruling.reason)
     draft.tell(ChangeType.ADDED, fact, replaced)
     return fact
+
+
+def cut_history(
+    draft: Draft, placement: timeline.Insert, by: str, at: datetime, decided_by: str, reason: str
+) -> None:
+    """End what was taken to be true at the time of a late statement (`by`, made at `at`), until it was stated again if it was."""
+    cut = placement.cut
+    if cut is None:
+        return
+    draft.record("late_history", cut, by, at, decided_by, reason)
+    if placement.resumes_at is None:
+        draft.revise(cut, valid_to=at, superseded_by=by)
+    else:
+        _split(draft, cut, by, at, placement.resumes_at)
 
 
 def _split(draft: Draft, row: Fact, by: str, at: datetime, resumes_at: datetime) -> None:

@@ -6,11 +6,12 @@ from collections.abc import Callable, Collection, Coroutine, Mapping
 
 import msgspec
 
+from factsieve.core.decision import Entry
 from factsieve.core.errors import BadInput, Transient
 from factsieve.core.facts import Record
 from factsieve.core.offsets import Partitioner, partition_for
 from factsieve.core.policy import Policies, Policy
-from factsieve.engine.commands import Commander
+from factsieve.engine.commands import Commander, Stores
 from factsieve.engine.desk import HoldSettings, JudgeDesk
 from factsieve.engine.items import Item
 from factsieve.engine.lane import Lane, LaneSettings, LaneTools
@@ -19,7 +20,7 @@ from factsieve.engine.ports import Gathered, Observer, Ports, QuietObserver
 from factsieve.engine.wave import Wave, WaveSettings
 from factsieve.wire import outbound
 from factsieve.wire.deadletters import dead_letter_message
-from factsieve.wire.inbound import decode
+from factsieve.wire.inbound import Command, decode
 from factsieve.wire.topics import Limits, Topics
 
 
@@ -62,7 +63,9 @@ class Engine:
         self._gathered = Gathered(ports, self._observer, batch_items=settings.batch_items)
         self._desk = JudgeDesk(ports.judge, ports.local_judge, ports.clock, self._observer, settings.hold)
         performer = Performer(ports, self._gathered, settings.topics, settings.wave, self._observer)
-        commander = Commander(ports, settings.policies, settings.command_keys, settings.command_max_age_s)
+        stores = Stores(ports.facts, ports.ledger, ports.embedder)
+        keys, max_age_s = settings.command_keys, settings.command_max_age_s
+        self._commander = Commander(stores, settings.policies, self._desk, keys, max_age_s)
         self._tools = LaneTools(
             ports=ports,
             gathered=self._gathered,
@@ -70,7 +73,7 @@ class Engine:
             observer=self._observer,
             settings=settings.lane,
             new_wave=self._new_wave,
-            command=commander.entry,
+            command=self._command_entry,
             reject=self._reject_item,
             is_gone=self._is_gone,
         )
@@ -192,6 +195,9 @@ class Engine:
         return Wave(
             self._ports, self._gathered, self._desk, self._settings.policies, self._settings.wave, self._observer
         )
+
+    async def _command_entry(self, command: Command, wave: Wave) -> Entry:
+        return await self._commander.entry(command, wave, self._ports.clock.now())
 
     def _is_gone(self, item: Item) -> bool:
         return item.generation != self._generations[item.partition]

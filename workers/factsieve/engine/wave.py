@@ -162,6 +162,15 @@ class Wave:
         self._overlay.apply(entry, vectors, window_hit(entry, self._settings), entry.decision.occurred_at)
         return entry
 
+    async def take_up_command(self, entry: Entry) -> Entry:
+        """Take up a command's entry. Facts that came back into force keep their vectors, which the overlay then has to know."""
+        entry = await self.take_up(entry)
+        searched = [fact.point_id for fact in entry.effects if fact.status in _BELIEVED]
+        missing = [point_id for point_id in searched if self._overlay.vector(point_id) is None]
+        if missing:
+            self._overlay.learn(await self._ports.facts.vectors(missing))
+        return entry
+
     def new_vectors(self, entries: Sequence[Entry]) -> dict[str, Vector]:
         """Return the vectors of new and reworded points of entries of this wave, by point id."""
         ids = [point_id for entry in entries for point_id in (*entry.inserts, *entry.reworded)]

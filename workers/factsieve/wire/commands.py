@@ -1,5 +1,6 @@
 """The bodies of the operator's commands."""
 
+import re
 import uuid
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -54,17 +55,40 @@ def _is_text(limit: int) -> _Check:
     return check
 
 
-_REQUIRED: Final[Mapping[str, Mapping[str, _Check]]] = {
-    "revert": {"decision_id": _is_id},
-    "retract": {"fact_id": _is_id},
-    "erase": {"fact_id": _is_id},
-    "review": {"decision_id": _is_id, "decision": _is_kind},
+def _is_key(field: str, value: object) -> None:
+    if not isinstance(value, str) or re.fullmatch("[0-9a-f]{64}", value) is None:
+        raise _refuse(
+            field, value, "an event key: 64 hexadecimal digits in lower case, as `factsieve activity --json` prints it"
+        )
+
+
+def _is_true(field: str, value: object) -> None:
+    if value is not True:
+        raise _refuse(field, value, "true, or leave it out")
+
+
+_DECISION: Final[Mapping[str, _Check]] = {
+    "decision_id": _is_id,
+    "event_key": _is_key,
+    "event_id": _is_text(MAX_TEXT_CHARS),
 }
+_SUBJECT: Final[Mapping[str, Mapping[str, _Check]]] = {
+    "revert": _DECISION,
+    "retract": {"fact_id": _is_id},
+    "erase": {"fact_id": _is_id, **_DECISION, "whole_namespace": _is_true},
+    "review": {**_DECISION, "fact_id": _is_id},
+}
+"""What a command is about: exactly one of these."""
+
+_CHOICE: Final[Mapping[str, Mapping[str, _Check]]] = {"review": {"decision": _is_kind, "ask": _is_true}}
+"""What is to be done: exactly one of these."""
+
+_SOURCE: Final[Mapping[str, _Check]] = {"ce_source": _is_text(MAX_TEXT_CHARS)}
 _OPTIONAL: Final[Mapping[str, Mapping[str, _Check]]] = {
-    "revert": {"drop_newer": _is_bool},
+    "revert": {**_SOURCE, "drop_newer": _is_bool, "force": _is_bool},
     "retract": {},
-    "erase": {},
-    "review": {"targets": _is_ids, "text": _is_text(MAX_TEXT_CHARS)},
+    "erase": _SOURCE,
+    "review": {**_SOURCE, "targets": _is_ids, "text": _is_text(MAX_TEXT_CHARS)},
 }
 _EVERYWHERE: Final[Mapping[str, _Check]] = {"reason": _is_text(MAX_REASON_CHARS)}
 
@@ -72,14 +96,28 @@ _EVERYWHERE: Final[Mapping[str, _Check]] = {"reason": _is_text(MAX_REASON_CHARS)
 def validate_body(kind: str, body: Mapping[str, object]) -> None:
     """Check a command's body by shape; unknown fields are ignored, null counts as absent.
 
-    revert: `decision_id`, optional `drop_newer` (false: what superseded stays beside what comes back). retract, erase: `fact_id`.
-    review: `decision_id` (the flagged one), `decision` (one of the five), optional `targets` (fact ids) and `text` (of an update or
-    merge). Each may carry a `reason`. Raises BadInput `missing_field` or `wrong_type`.
+    A decision is named by exactly one of `decision_id`, `event_key` and `event_id` (with `ce_source` it is found faster). revert: a
+    decision, optional `drop_newer` (false: what superseded stays beside what comes back) and `force` (despite later changes). retract:
+    `fact_id`. erase: `fact_id`, a decision (whose statement is erased), or `whole_namespace` true. review: a decision (the flagged one)
+    or `fact_id`; `decision` (one of the five; optional `targets`, fact ids, and `text` of an update or merge) or `ask` true (the judge
+    decides). Each may carry a `reason`. Raises BadInput `missing_field` or `wrong_type`.
     """
-    for field, check in _REQUIRED[kind].items():
-        if body.get(field) is None:
-            raise BadInput("missing_field", f"{field} is missing in the body of fact.{kind}.v1", field=field)
-        check(field, body[field])
+    for choices in (_SUBJECT[kind], _CHOICE.get(kind, {})):
+        given = [field for field in choices if body.get(field) is not None]
+        if choices and not given:
+            raise BadInput(
+                "missing_field",
+                f"the body of fact.{kind}.v1 needs {' or '.join(choices)}: nothing says what it is about",
+                field=next(iter(choices)),
+            )
+        if len(given) > 1:
+            raise BadInput(
+                "wrong_type",
+                f"the body of fact.{kind}.v1 has {' and '.join(given)}: send only one of them",
+                field=given[1],
+            )
+        for field in given:
+            choices[field](field, body[field])
     for field, check in {**_OPTIONAL[kind], **_EVERYWHERE}.items():
         if body.get(field) is not None:
             check(field, body[field])

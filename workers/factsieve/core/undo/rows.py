@@ -1,0 +1,185 @@
+"""What undoing is made of: the three states of a row (before a decision, after it, now), and what follows from them.
+
+A decision left the row it changed as an archived copy in its own plan, so that `before` and `after` are both in its ledger entry;
+`now` is what is stored. Where nothing happened since, undoing gives `before` back. Otherwise it is a merge of three: what the
+decision did not change stays as it is now, lists lose what it added and regain what it took away, counts are corrected.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from factsieve.core.decision import ChangeType, Entry, JudgeNote, Replaced
+from factsieve.core.facts import FOREVER, STATED_AT_LIMIT, Fact, Status
+from factsieve.core.plan import Draft, archived_id
+
+STANDING: Final = ("status", "valid_from", "valid_to", "superseded_by", "merged_into", "history", "retired_at")
+"""What says whether a row is in force, and when."""
+
+WORDING: Final = ("text", "slot", "source", "attributes", "embedded", "session_id")
+"""What a row says."""
+
+CORE: Final = ("status", "text", "valid_from", "valid_to", "superseded_by", "merged_into")
+"""What two rows have to agree in for nothing that matters to have happened in between."""
+
+LINKS: Final = ("supersedes", "absorbed", "compatible_with", "conflicts_with")
+
+COMPATIBLE_LIMIT: Final = 64
+"""How many facts a fact may be said to stand beside: the latest."""
+
+
+class Outcome(msgspec.Struct, frozen=True):
+    """What became of a command: `kind` applied, refused or no_op. `fact` is the one that it is about, as it was before."""
+
+    kind: str
+    reason: str
+    fact: Fact | None = None
+    dropped: tuple[str, ...] = ()
+    judges: tuple[JudgeNote, ...] = ()
+
+
+class Held(msgspec.Struct, frozen=True):
+    """What is stored now: points by id, and of some facts all their rows."""
+
+    points: Mapping[str, Fact]
+    rows: Mapping[str, Sequence[Fact]] = {}
+
+
+class Part(msgspec.Struct, frozen=True):
+    """One row that an entry wrote. `before` is None for a row that it made, and for one whose notes and counts alone it changed."""
+
+    now: Fact
+    after: Fact
+    before: Fact | None
+    made: bool
+
+    @property
+    def untouched(self) -> bool:
+        """Return whether the row is in force as the entry left it, and says what it then said."""
+        return same(self.now, self.after, CORE)
+
+
+def same(one: Fact, other: Fact, fields: Sequence[str]) -> bool:
+    """Return whether two rows agree in these fields."""
+    return all(getattr(one, field) == getattr(other, field) for field in fields)
+
+
+def written_rows(entry: Entry) -> list[Fact]:
+    """Return the rows that an entry wrote, without the archived copies of what they were before."""
+    copies = {archived_id(entry.decision.event_key, fact.point_id) for fact in entry.effects}
+    return [fact for fact in entry.effects if fact.point_id not in copies]
+
+
+def parts_of(entry: Entry, held: Held) -> list[Part]:
+    """Return the rows that an entry wrote in their three states; rows that are not there any more are left out."""
+    by_id = {fact.point_id: fact for fact in entry.effects}
+    parts = []
+    for after in written_rows(entry):
+        now = held.points.get(after.point_id)
+        if now is None:
+            continue
+        copy = by_id.get(archived_id(entry.decision.event_key, after.point_id))
+        parts.append(Part(now, after, None if copy is None else as_it_stood(copy), after.point_id in entry.inserts))
+    return parts
+
+
+def as_it_stood(copy: Fact) -> Fact:
+    """Return an archived copy with the status that the row had: one with an open end was current, one with an end past."""
+    if copy.status is Status.RETRACTED:
+        return copy
+    status = Status.CURRENT if copy.valid_to == FOREVER else Status.PAST
+    return msgspec.structs.replace(copy, status=status, retired_at=FOREVER)
+
+
+def undone(part: Part, *, standing: bool, wording: bool) -> dict[str, Any]:
+    """Return the fields that change where a row is given back what it was before; `standing` and `wording` say what of it."""
+    before, after, now = part.before, part.after, part.now
+    assert before is not None
+    changes: dict[str, Any] = {}
+    for fields, wanted in ((STANDING, standing), (WORDING, wording), (("review",), True)):
+        if wanted:
+            changes |= {f: getattr(before, f) for f in fields if getattr(before, f) != getattr(after, f)}
+    if before.status is not Status.RETRACTED:
+        changes.pop("retired_at", None)
+        if changes.get("status") is not None:
+            changes["retired_at"] = FOREVER
+    for field in LINKS:
+        added = set(getattr(after, field)) - set(getattr(before, field))
+        lost = [one for one in getattr(before, field) if one not in getattr(after, field)]
+        kept = [one for one in getattr(now, field) if one not in added]
+        changes[field] = tuple(dict.fromkeys([*_in_order(lost, kept, getattr(before, field))]))
+    changes["stated_count"] = max(1, now.stated_count + before.stated_count - after.stated_count)
+    since = set(now.stated_at) - set(after.stated_at)
+    instants = sorted({*before.stated_at, *since})
+    if len(instants) > STATED_AT_LIMIT:
+        instants = [instants[0], *instants[-(STATED_AT_LIMIT - 1) :]]
+    changes["stated_at"] = tuple(instants)
+    if before.last_stated_at != after.last_stated_at:
+        changes["last_stated_at"] = max([before.last_stated_at, *since])
+    return {field: value for field, value in changes.items() if getattr(now, field) != value}
+
+
+def _in_order(lost: Sequence[str], kept: Sequence[str], before: Sequence[str]) -> list[str]:
+    """Return both together, those that were there before in the order that they had."""
+    place = {one: number for number, one in enumerate(before)}
+    return sorted([*lost, *kept], key=lambda one: place.get(one, len(place)))
+
+
+def withdraw(draft: Draft, fact: Fact) -> Fact:
+    """Withdraw a row: it keeps its text and its history, and is not believed any more."""
+    return draft.revise(fact, status=Status.RETRACTED, retired_at=draft.now)
+
+
+def statement(fact: Fact) -> Replaced:
+    """Return what a fact said, as a message tells it of a statement that is out of force."""
+    return Replaced(fact.fact_id, fact.revision, fact.text, fact.valid_from, fact.valid_to)
+
+
+def beside(fact: Fact, others: Sequence[str]) -> dict[str, Any]:
+    """Return the fields that change where a fact is said to stand beside others: their conflict is over."""
+    compatible = tuple(dict.fromkeys([*fact.compatible_with, *others]))[-COMPATIBLE_LIMIT:]
+    conflicts = tuple(one for one in fact.conflicts_with if one not in others)
+    return {"compatible_with": compatible, "conflicts_with": conflicts}
+
+
+def tell_changes(draft: Draft, held: Held, dropped: Sequence[Replaced] = ()) -> None:
+    """Tell ingest of every fact whose text, validity or status changed: stored, withdrawn, or come back in place of what was dropped."""
+    for point in list(draft.points.values()):
+        if not point.is_head:
+            continue
+        former = held.points.get(point.point_id)
+        if former is None:
+            draft.tell(ChangeType.ADDED, point)
+        elif same(former, point, ("slot", "attributes", *CORE)):
+            continue
+        elif point.status is Status.RETRACTED:
+            draft.tell(ChangeType.RETRACTED, point, [statement(former)])
+        else:
+            draft.tell(
+                ChangeType.REVERTED, point, [statement(former), *dropped] if former.text != point.text else dropped
+            )
+
+
+def mend_links(draft: Draft, held: Held) -> None:
+    """Take back links to facts that are in force: what is current is neither superseded nor absorbed.
+
+    A fact that was cut in two by a late one is current and has a past row besides: that link stands.
+    """
+    rows = {**held.points, **draft.points}
+    cut = {(row.superseded_by, row.fact_id) for row in rows.values() if row.status is Status.PAST}
+
+    def stands(point: Fact, other: str) -> bool:
+        fact = draft.points.get(other) or held.points.get(other)
+        if fact is None or fact.status is not Status.CURRENT or (point.fact_id, other) in cut:
+            return True
+        former, its = held.points.get(other), held.points.get(point.point_id)
+        back = former is not None and former.status is not Status.CURRENT
+        return not back and its is not None and other in (*its.supersedes, *its.absorbed)
+
+    for point in list(draft.points.values()):
+        if point.is_head:
+            kept = {
+                f: tuple(one for one in getattr(point, f) if stands(point, one)) for f in ("supersedes", "absorbed")
+            }
+            draft.points[point.point_id] = msgspec.structs.replace(point, **kept)
