@@ -23,7 +23,7 @@ class Violation(AssertionError):
 async def _simulate(seed: int, make_engine: Callable[..., Engine], chances: Chances) -> Shared:
     rng = random.Random(seed)
     partitions = [Partition() for _ in range(rng.randint(1, 3))]
-    make_events(rng, partitions)
+    make_events(rng, partitions, chances.words)
     shared = Shared(rng)
     group = Group(partitions, chances)
     number = 0

@@ -38,6 +38,7 @@ class Chances:
     judge_silent: float = 0.1
     rebalance: float = 0.02
     sleep: float = 0.01
+    words: int = len(WORDS)  # of how many words texts are made: few give many repeats
 
 
 class Died(BaseException):
@@ -52,7 +53,7 @@ class Partition:
     committed: int = 0
 
 
-def make_events(rng: random.Random, partitions: list[Partition]) -> None:
+def make_events(rng: random.Random, partitions: list[Partition], words: int) -> None:
     """Fill the partitions: repeats, slots, late ones, repeated ids with the same and with another body, and rubbish."""
     namespaces = ["a", "b", "c"][: rng.randint(1, 3)]
     homes = {name: rng.randrange(len(partitions)) for name in namespaces}
@@ -68,7 +69,7 @@ def make_events(rng: random.Random, partitions: list[Partition]) -> None:
         else:
             at = START - timedelta(hours=12) + timedelta(minutes=3 * number, seconds=rng.choice([0, 0, 0, -7200, -30]))
             value = {
-                "text": " ".join(rng.choices(WORDS, k=rng.randint(1, 4))),
+                "text": " ".join(rng.choices(WORDS[:words], k=rng.randint(1, min(words, 4)))),
                 "source": rng.choice(["remember", "post_tool_use"]),
                 "occurred_at": at.isoformat(),
             }
