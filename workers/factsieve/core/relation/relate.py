@@ -17,7 +17,7 @@ from factsieve.core.relation.labelled import relate_labelled
 from factsieve.core.relation.order import ORDER_REASONS
 from factsieve.core.relation.parse import parse
 from factsieve.core.relation.reading import NliScores, Reading, Relation
-from factsieve.core.relation.value import UNKNOWN_VALUE
+from factsieve.core.relation.value import BOTH_ADD, UNKNOWN_VALUE
 from factsieve.core.relation.words import UNIT_WORDS
 
 SURE: Final = 0.8
@@ -78,7 +78,7 @@ def _tone(candidate: str, stored: str, comparison: Comparison) -> Reading | None
         )
         if only and not comparison.missing and comparison.aligned >= 0.8:
             return Reading(Relation.REFINES, 0.8, "states what was a guess")
-        return Reading(Relation.BOTH_STAND, 0.7, "a guess and a statement")
+        return Reading(Relation.BOTH_STAND, 0.76, "a guess and a statement")
     if theirs == 0:
         return Reading(Relation.BOTH_STAND, 0.9, "a question was stored")
     return None
@@ -143,9 +143,9 @@ def _clear(candidate: str, stored: str, similarity: float, comparison: Compariso
         sureness = 0.9 if sorted(ours) == sorted(theirs) else 0.7
         return Reading(Relation.SAME, sureness, "says the same in other words")
     in_order = _in_order(candidate, stored)
-    apart = comparison.aligned < APART or (comparison.aligned < CLOSE and similarity < 0.8)
+    apart = comparison.aligned < APART or (comparison.aligned < CLOSE and similarity < 0.83)
     if apart and not in_order:
-        return Reading(Relation.BOTH_STAND, 0.72, "about the same things, not the same statement")
+        return Reading(Relation.BOTH_STAND, 0.76, "about the same things, not the same statement")
     return Reading(Relation.COVERED, 0.85 if in_order else 0.6, "the stored fact says it already, and more")
 
 
@@ -155,11 +155,13 @@ def _checked(framed: Reading, corrected: bool, comparison: Comparison) -> Readin
     if framed.relation is Relation.CONFLICTS:
         if corrected:
             return Reading(Relation.REPLACES, 0.85, "corrects what is stored")
-        if comparison.aligned < APART:
+        if comparison.aligned < (CLOSE if framed.reason == BOTH_ADD else APART):
             return Reading(Relation.BOTH_STAND, 0.8, "the same beginning, about something else")
         measured = framed.reason == UNKNOWN_VALUE and bool(kinds) and kinds <= _MEASURES
         if measured and not comparison.novelty and not comparison.missing:
             return Reading(Relation.REPLACES, 0.85, "another unit or time zone of the same amount")
+    if framed.relation is Relation.BOTH_STAND and comparison.aligned < CLOSE:
+        return Reading(Relation.BOTH_STAND, max(framed.sureness, 0.76), framed.reason)
     if framed.relation in (Relation.REFINES, Relation.COVERED) and kinds - {"number", "quantifier"}:
         return Reading(Relation.CONFLICTS, 0.4, "says nearly the same, but not quite")
     if framed.relation is Relation.REPLACES and not kinds:
@@ -174,9 +176,9 @@ def _unframed(candidate: str, stored: str, similarity: float, comparison: Compar
         return Reading(Relation.CONFLICTS, 0.4, "may exclude what is stored")
     # measured on real conversation facts: of those this far apart 3 in 100 were repeats, of the nearer ones 1 in 8
     far = comparison.aligned < CLOSE - 0.1 and similarity < 0.83
-    sureness = 0.85 if far else 0.75 if comparison.aligned < APART and similarity < 0.88 else 0.5
+    sureness = 0.85 if far else 0.76 if comparison.aligned < APART and similarity < 0.88 else 0.5
     if not comparison.same_subject:
-        other = 0.75 if similarity < 0.92 else 0.5
+        other = 0.76 if similarity < 0.95 else 0.5
         return Reading(Relation.UNRELATED, max(sureness, other), "about something else")
     return Reading(Relation.BOTH_STAND, sureness, UNPROVEN)
 
@@ -202,11 +204,8 @@ def _weigh(reading: Reading, nli: NliScores | None) -> Reading:
     """Return the reading with an NLI model's opinion counted in."""
     if nli is None:
         return reading
-    if reading.relation in (Relation.SAME, Relation.COVERED):
-        if nli.stronger >= NLI_VETO:
-            return Reading(Relation.CONFLICTS, 0.5, "the NLI model sees a contradiction")
-        if reading.relation is Relation.SAME and nli.stronger < NLI_CALM:
-            return Reading(Relation.SAME, max(reading.sureness, 0.8), reading.reason)
+    if reading.relation in (Relation.SAME, Relation.COVERED) and nli.stronger >= NLI_VETO:
+        return Reading(Relation.CONFLICTS, 0.5, "the NLI model sees a contradiction")
     unproven = reading.relation in (Relation.BOTH_STAND, Relation.UNRELATED) and reading.sureness < SURE_FORM
     if unproven and nli.weaker >= NLI_LOUD:
         return Reading(reading.relation, min(reading.sureness, 0.5), reading.reason)

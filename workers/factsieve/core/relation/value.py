@@ -23,6 +23,7 @@ from factsieve.core.relation.reading import Reading, Relation
 from factsieve.core.relation.shape import both_amounts, is_indefinite, is_marked, is_state, subject_noun
 from factsieve.core.relation.tokens import Token
 
+BOTH_ADD: Final = "each says something that the other does not"
 UNKNOWN_VALUE: Final = "another value; it is not known whether both can hold"
 
 
@@ -46,7 +47,7 @@ def other_value(told: Clause, known: Clause, parts: tuple[Segment, ...]) -> Read
         return Reading(Relation.BOTH_STAND, 0.7, "of no particular one")
     replaced = [piece for p in near if p.replaced for piece in by_chunk(p)]
     if not replaced:
-        return Reading(Relation.CONFLICTS, 0.4, "each says something that the other does not")
+        return Reading(Relation.CONFLICTS, 0.4, BOTH_ADD)
     if same_numbers(told, known) and any(both_amounts(p) for p in replaced):
         return Reading(Relation.BOTH_STAND, 0.5, "the same numbers in other words")
     if all(both_amounts(p) and more_exact(known, p) for p in replaced) and not any(
