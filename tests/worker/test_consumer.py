@@ -2,10 +2,13 @@
 
 import asyncio
 import signal
+import struct
 import time
 from itertools import pairwise
 
 import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.record.util import calc_crc32c
 from processes import QUICK, Journal, Worker, text, until
 
 pytestmark = [pytest.mark.stack, pytest.mark.timeout(150)]
@@ -240,6 +243,35 @@ def test_records_arrive_as_they_were_sent(broker, names, journal):
     assert got[4]["value"] == "1000000 bytes"
     assert [(name, text(value)) for name, value in got[0]["headers"]] == headers
     assert [line["timestamp_ms"] for line in got] == [record.timestamp for record in stored]
+
+
+def test_a_header_name_that_is_no_utf8_does_not_stop_the_partition(broker, names, journal):
+    """Kafka takes any bytes there; the record arrives with its key and value, and those behind it too."""
+    topic, group = names
+
+    async def produce():
+        await broker.create(topic)
+        producer = AIOKafkaProducer(bootstrap_servers=broker.bootstrap, acks="all")
+        await producer.start()
+        try:
+            batch = producer.create_batch()
+            batch.append(timestamp=None, key=b"k", value=b"spoilt", headers=[("zz", b"1")])
+            data = bytearray(batch._build())
+            data[data.index(b"zz")] = 0xFF
+            struct.pack_into(">I", data, 17, calc_crc32c(bytes(data[21:])))
+            batch._buffer = data
+            await (await producer.send_batch(batch, topic, partition=0))
+            await producer.send_and_wait(topic, b"next", key=b"k")
+        finally:
+            await producer.stop()
+
+    run(produce())
+    with Worker(broker, topic, group, journal):
+        journal.wait_for("done", [(0, 0), (0, 1)])
+        wait_committed(broker, group, topic, {0: 2})
+    got = journal.lines("got")
+    assert [(text(line["key"]), text(line["value"])) for line in got] == [(b"k", b"spoilt"), (b"k", b"next")]
+    assert [name for name, _value in got[0]["headers"]] == ["\ufffdz"]
 
 
 def test_more_than_fits_is_pulled_bit_by_bit(broker, names, journal):

@@ -24,6 +24,7 @@ from aiokafka.structs import TopicPartition as KafkaTopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
+from factsieve.adapters.kafka_records import accept_any_header_names
 from factsieve.core.errors import Bug
 from factsieve.worker.feeds import Feeds
 from factsieve.worker.fence import LeaseFence
@@ -104,6 +105,7 @@ class SafeConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] #
         self._follow_heartbeats(coordinator)
 
     def _create_worker_consumer(self, transport: Any) -> Any:
+        accept_any_header_names()
         consumer = super()._create_worker_consumer(transport)
         consumer._isolation_level = self.coupling.isolation_level  # Faust couples it to its own transactions
         return consumer
@@ -164,6 +166,7 @@ class SafeConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] #
     async def _client_records(
         self, consumer: Any, partitions: set[TP], timeout: float | None, max_records: int | None
     ) -> Mapping[TP, list[Any]]:
+        before = self._positions()
         try:
             consumer._coordinator.check_errors()
             return await consumer._fetcher.fetched_records(partitions, timeout=timeout, max_records=max_records)  # type: ignore[no-any-return]
@@ -172,10 +175,21 @@ class SafeConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] #
         except KafkaError as error:
             if consumer._coordinator._coordination_task.done():
                 raise  # nobody would join the group any more
-            # An error entry or an aborted wait: no record was taken from the client.
+            after = self._positions()
+            if any(after.get(tp, position) > position for tp, position in before.items()):
+                raise Bug(f"records were taken from the client and lost: {error!r}") from error
             log.warning("fetch_failed", error=repr(error), retriable=error.retriable)
             await asyncio.sleep(_ERROR_PAUSE_S)
             return {}
+
+    def _positions(self) -> dict[Any, int]:
+        """Return where the client will read next; a partition that another one's error left behind would show here."""
+        subscription = self._consumer._subscription.subscription
+        assignment = subscription.assignment if subscription is not None else None
+        if assignment is None:
+            return {}
+        states = {tp: assignment.state_value(tp) for tp in assignment.tps}
+        return {tp: state.position for tp, state in states.items() if state.has_valid_position}
 
     async def _commit(self, offsets: Mapping[TP, int]) -> bool:
         """Commit within a bound of time; False if it did not work, which costs repetition only."""

@@ -20,6 +20,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, ClassVar, Final
 
 import structlog
+from aiokafka.errors import ConsumerStoppedError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP, ConsumerMessage
 
@@ -30,6 +31,7 @@ from factsieve.worker.fence import TopicPartition
 
 log = structlog.get_logger(__name__)
 
+_PULL_S: Final = 1.0
 _FULL_POLL_S: Final = 0.1
 _RECORD_OVERHEAD_BYTES: Final = 256
 
@@ -76,6 +78,20 @@ class SafeConsumer(driver.Consumer):  # type: ignore[misc] # untyped upstream
             if fetched.epoch != self._epoch or self.is_closing or self.should_stop:
                 return
             yield tp, self._to_message(tp, record)
+
+    async def _drain_messages(self, fetcher: Any) -> None:
+        """Hand every pulled message to the conductor. (Faust makes four tasks per message here, to be able to drop one.)
+
+        The conductor never waits for room: what waits in the feeds is bounded below the stream's buffer.
+        """
+        try:
+            while not self.should_stop and not fetcher.should_stop:
+                async for _tp, message in self.getmany(timeout=_PULL_S):
+                    await self.callback(message)
+                await asyncio.sleep(0)
+        except (ConsumerStoppedError, asyncio.CancelledError):
+            if not self.app.should_stop:
+                raise
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         """Return when the condition holds or we are on our way out; looked at when an assignment or the flow changes."""
