@@ -22,15 +22,14 @@ class Trial(msgspec.Struct, frozen=True):
     """One labelled pair as the way to a skip sees it.
 
     `duplicate`: the candidate says nothing that the stored text does not. `clear`: the guard has nothing against a skip and the vector
-    stands for the whole text. `confirmed`: the judge's own rules have nothing against it. `contradiction` is the greater score of both
-    directions, `entailment` the smaller (1.0 for a model that tells none); both None without an NLI model.
+    stands for the whole text. `contradiction` is an NLI model's greater score of both directions, `entailment` its smaller one; None where
+    no model was asked, or tells none.
     """
 
     group: str
     duplicate: bool
     similarity: float
     clear: bool
-    confirmed: bool = True
     contradiction: float | None = None
     entailment: float | None = None
 
@@ -105,8 +104,6 @@ def is_skipped(trial: Trial, cuts: Cuts, gate: Gate) -> bool:
         return True
     if not trial.clear or gate == "guard":
         return trial.clear
-    if not trial.confirmed:
-        return False
     against = trial.contradiction is not None and trial.contradiction > cuts.veto
     lacking = trial.entailment is not None and trial.entailment < cuts.entailment
     return not against and not lacking

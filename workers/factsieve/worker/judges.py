@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from factsieve.adapters.cascade import CascadeJudge
 from factsieve.adapters.rules_judge import RulesJudge
+from factsieve.adapters.skip_check import SkipCheck
 from factsieve.core.errors import BadSettings
 from factsieve.core.profile import ThresholdProfile
 from factsieve.ports import Judge
@@ -34,8 +35,8 @@ class Judges:
 def build_judges(settings: Settings, *, profile: ThresholdProfile | None = None, keep: "Keep | None" = None) -> Judges:
     """Return the configured judges. `profile` brings the NLI model's cut-offs, `keep` a file of its scores.
 
-    An NLI model never answers alone: the rules go first, with its opinion as a clue, since a contradiction is no retirement. Raises
-    BadSettings where a model, a key or a library is missing, or the profile is another model's.
+    An NLI model never decides alone: the rules go first, with its opinion as a clue, since a contradiction is no retirement. Skips it
+    confirms. Raises BadSettings where a model, a key or a library is missing, or the profile is another model's.
     """
     name = settings.judge.effective_name
     if name == "rules":
@@ -43,7 +44,7 @@ def build_judges(settings: Settings, *, profile: ThresholdProfile | None = None,
         return Judges(rules, rules)
     if name.startswith(NLI):
         nli = _nli(settings, name.removeprefix(NLI), profile, keep)
-        local = CascadeJudge([RulesJudge(nli), nli], name=nli.name)
+        local = SkipCheck(CascadeJudge([RulesJudge(nli), nli], name=nli.name), nli)
         return Judges(local, local, nli)
     if name == "cascade":
         path = settings.judge.nli_path
@@ -51,7 +52,9 @@ def build_judges(settings: Settings, *, profile: ThresholdProfile | None = None,
         members: list[Judge] = [RulesJudge()] if scorer is None else [RulesJudge(scorer), scorer]
         remote = None if settings.judge.model is None else _remote(settings, settings.judge.model)
         cascade = CascadeJudge(members, remote)
-        return Judges(cascade, cascade.local, scorer)
+        if scorer is None:
+            return Judges(cascade, cascade.local)
+        return Judges(SkipCheck(cascade, scorer), SkipCheck(cascade.local, scorer), scorer)
     return Judges(_remote(settings, name), RulesJudge())
 
 

@@ -4,13 +4,10 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
-from factsieve.adapters import rules_judge
 from factsieve.cli.measure.pairs import Label, Pair
 from factsieve.core import memo
+from factsieve.core.alike import aligned, same_words
 from factsieve.core.calibration import Trial
-from factsieve.core.facts import Kind
-from factsieve.core.judging import Choice, Question
-from factsieve.core.replace import Relation
 from factsieve.engine.overlay import cosine
 
 if TYPE_CHECKING:
@@ -31,31 +28,44 @@ async def make_trials(
         part = pairs[start : start + _AT_ONCE]
         vectors = await models.embedder.embed([text for pair in part for text in (pair.a, pair.b)])
         similarities = [cosine(vectors[2 * index], vectors[2 * index + 1]) for index in range(len(part))]
-        near = [pair for pair, similarity in zip(part, similarities, strict=True) if similarity >= floor]
-        scores = {}
-        if models.judges.nli is not None:
-            found = await models.judges.nli.score_pairs([(pair.a, pair.b) for pair in near])
-            scores = {id(pair): score for pair, score in zip(near, found, strict=True)}
-        for pair, similarity in zip(part, similarities, strict=True):
-            score = scores.get(id(pair))
-            contradiction = entailment = None
-            if score is not None:
-                contradiction = score.stronger
-                if score.entailed is not None and score.entails is not None:
-                    entailment = min(score.entailed, score.entails)
+        clear = [
+            similarity >= floor and _is_clear(models, pair, max_unknown_share)
+            for pair, similarity in zip(part, similarities, strict=True)
+        ]
+        scores = await _scores(models, [pair for pair, is_clear in zip(part, clear, strict=True) if is_clear])
+        for pair, similarity, is_clear in zip(part, similarities, clear, strict=True):
+            contradiction, entailment = scores.get((pair.data, pair.pair_id), (None, None))
             trials.append(
                 Trial(
                     group=group_of(pair),
                     duplicate=pair.label is Label.DUPLICATE,
                     similarity=similarity,
-                    clear=similarity >= floor and _is_clear(models, pair, max_unknown_share),
-                    confirmed=score is None or _says_the_same(pair, similarity),
+                    clear=is_clear,
                     contradiction=contradiction,
                     entailment=entailment,
                 )
             )
         advance(len(part))
     return trials
+
+
+async def _scores(models: "Models", pairs: Sequence[Pair]) -> dict[tuple[str, str], tuple[float, float | None]]:
+    """Return the NLI model's greater contradiction and smaller entailment score, as a skip's confirmation takes them."""
+    nli = models.judges.nli
+    if nli is None:
+        return {}
+    found: dict[tuple[str, str], tuple[float, float | None]] = {}
+    asked: dict[tuple[str, str], tuple[str, str]] = {}
+    for pair in pairs:
+        text = aligned(pair.b, COMES_AT, pair.a, STORED_AT)
+        if same_words(text, pair.a):
+            found[pair.data, pair.pair_id] = (0.0, None)
+        else:
+            asked[pair.data, pair.pair_id] = (pair.a, text)
+    for key, score in zip(asked, await nli.score_pairs(list(asked.values())), strict=True):
+        both = None if score.entailed is None or score.entails is None else min(score.entailed, score.entails)
+        found[key] = (score.stronger, both)
+    return found
 
 
 def group_of(pair: Pair) -> str:
@@ -69,15 +79,3 @@ def _is_clear(models: "Models", pair: Pair, max_unknown_share: float) -> bool:
         return False
     coverage = models.embedder.coverage(pair.b)
     return not coverage.truncated and coverage.unknown_share <= max_unknown_share
-
-
-def _says_the_same(pair: Pair, similarity: float) -> bool:
-    """Return whether the rules, asked to confirm a skip, would: what they say without the NLI model's own veto."""
-    question = Question(
-        text=pair.b,
-        occurred_at=COMES_AT,
-        neighbours=(Choice(pair.a, similarity, STORED_AT),),
-        allowed=frozenset({Kind.SKIP, Kind.ADD}),
-        confirm=True,
-    )
-    return rules_judge.read(question, 0).relation in (Relation.SAME, Relation.COVERED)
