@@ -10,6 +10,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 INPUT ?=
+SHARED ?= ../shared
 ARGS ?=
 
 # The pinned file is proven on 3.11, so that comes first. Asked by running: a shim on the PATH may stand for nothing.
@@ -73,6 +74,10 @@ bench: $(STAMP) ## measure events per second: the embedder alone, one process, a
 .PHONY: bench-smoke
 bench-smoke: $(STAMP) ## the same on a short input: does it run, and is nothing far off
 	@$(BIN)/python deploy/bench.py --smoke $(ARGS)
+
+.PHONY: quality
+quality: $(STAMP) ## measure decisions on the public data sets (SHARED=folder) and write docs/quality.md
+	@$(BIN)/python tests/quality/make_quality.py $(SHARED) $(ARGS)
 
 .PHONY: lock
 lock: $(STAMP) ## write requirements.lock from what the environment holds
