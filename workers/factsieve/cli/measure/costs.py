@@ -5,18 +5,24 @@ import random
 import statistics
 import time
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from factsieve.cli.measure.pairs import Pair
 from factsieve.cli.measure.trials import COMES_AT, STORED_AT
 from factsieve.core import guard
+from factsieve.core.errors import BadSettings
+
+if TYPE_CHECKING:
+    from factsieve.worker.wiring import Models
 
 ROUNDS: Final = 3
 PAIRS_A_ROUND: Final = 120
 WARM_UP: Final = 40
+LEAST_PAIRS: Final = 4
 FEATURES_GOAL: Final = 0.05
 COMPARE_GOAL: Final = 0.02
 NLI_GOAL: Final = 6.0
@@ -47,56 +53,56 @@ async def _measure(
 
     uncached = {"embedder.cache_size": 0, "embedder.threads": 1, "judge.nli_threads": 1}
     chosen = _sample(pairs, WARM_UP + ROUNDS * PAIRS_A_ROUND)
-    rounds = [chosen[start : start + PAIRS_A_ROUND] for start in range(WARM_UP, len(chosen), PAIRS_A_ROUND)]
-    found: dict[str, list[float]] = {}
-    settings = load_settings({**overrides, **uncached, "judge.name": "rules"}, path=config)
-    with open_models(settings) as models:
-        for index, part in enumerate([chosen[:WARM_UP], *rounds]):
-            texts = [text for pair in part for text in (pair.a, pair.b)]
-            started = time.process_time()
-            for text in texts:
-                await models.embedder.embed([text])
-            embed_s = (time.process_time() - started) / len(texts)
-            started = time.process_time()
-            await models.embedder.embed(texts)
-            batched_s = (time.process_time() - started) / len(texts)
-            started = time.process_time()
-            read = [(guard.features(pair.b, COMES_AT), guard.features(pair.a, STORED_AT)) for pair in part]
-            features_s = (time.process_time() - started) / len(texts)
-            started = time.process_time()
-            for ours, theirs in read:
-                guard.compare(ours, theirs)
-            compare_s = (time.process_time() - started) / len(part)
-            if index:  # the first part warms up
-                row = {"embed": embed_s, "batched": batched_s, "features": features_s, "compare": compare_s}
-                for name, value in row.items():
-                    found.setdefault(name, []).append(value)
-    embed_s = statistics.median(found["embed"])
-    return Costs(
-        embed_ms=embed_s * 1000,
-        batched=statistics.median(found["batched"]) / embed_s,
-        features=statistics.median(found["features"]) / embed_s,
-        compare=statistics.median(found["compare"]) / embed_s,
-        nli={
-            name: await _nli_seconds({**overrides, **uncached, "judge.name": name}, config, chosen) / embed_s
-            for name in nli_names
-        },
-    )
+    if len(chosen) < LEAST_PAIRS:
+        raise BadSettings(
+            f"--costs needs {LEAST_PAIRS} pairs of texts that occur once, there are {len(chosen)}: give more pairs"
+        )
+    warm = min(WARM_UP, len(chosen) // 4)
+    with open_models(load_settings({**overrides, **uncached, "judge.name": "rules"}, path=config)) as models:
+        await _round(models, chosen[:warm])
+        rounds = [
+            await _round(models, chosen[start : start + PAIRS_A_ROUND])
+            for start in range(warm, len(chosen), PAIRS_A_ROUND)
+        ]
+    embed_s, batched_s, features_s, compare_s = (statistics.median(column) for column in zip(*rounds, strict=True))
+    nli = {
+        name: await _nli_seconds({**overrides, **uncached, "judge.name": name}, config, chosen, warm) / embed_s
+        for name in nli_names
+    }
+    return Costs(embed_s * 1000, batched_s / embed_s, features_s / embed_s, compare_s / embed_s, nli)
 
 
-async def _nli_seconds(overrides: Mapping[str, object], config: Path | None, pairs: Sequence[Pair]) -> float:
+async def _round(models: "Models", part: Sequence[Pair]) -> tuple[float, float, float, float]:
+    """Return the seconds of embedding a text alone, embedding it among others, reading it, and comparing a pair."""
+    texts = [text for pair in part for text in (pair.a, pair.b)]
+    marks = [time.process_time()]
+    for text in texts:
+        await models.embedder.embed([text])
+    marks.append(time.process_time())
+    await models.embedder.embed(texts)
+    marks.append(time.process_time())
+    read = [(guard.features(pair.b, COMES_AT), guard.features(pair.a, STORED_AT)) for pair in part]
+    marks.append(time.process_time())
+    for ours, theirs in read:
+        guard.compare(ours, theirs)
+    marks.append(time.process_time())
+    alone, batched, features, compare = (later - before for before, later in pairwise(marks))
+    return alone / len(texts), batched / len(texts), features / len(texts), compare / len(part)
+
+
+async def _nli_seconds(overrides: Mapping[str, object], config: Path | None, pairs: Sequence[Pair], warm: int) -> float:
     from factsieve.worker.settings import load_settings
     from factsieve.worker.wiring import open_models
 
     with open_models(load_settings(overrides, path=config)) as models:
         nli = models.judges.nli
         assert nli is not None  # the name says so
-        await nli.score_pairs([(pair.a, pair.b) for pair in pairs[:10]])
-        timed = pairs[WARM_UP : WARM_UP + PAIRS_A_ROUND]
+        await nli.score_pairs([(pair.a, pair.b) for pair in pairs[:warm]])
+        timed = pairs[warm : warm + PAIRS_A_ROUND]
         started = time.process_time()
         for pair in timed:
             await nli.score_pairs([(pair.a, pair.b)])
-        return (time.process_time() - started) / max(1, len(timed))
+        return (time.process_time() - started) / len(timed)
 
 
 def _sample(pairs: Sequence[Pair], count: int) -> list[Pair]:
