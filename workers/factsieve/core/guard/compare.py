@@ -9,6 +9,7 @@ from factsieve.core.guard.align import Alignment
 from factsieve.core.guard.marks import compare_marks
 from factsieve.core.guard.model import Comparison, Features, Finding, Word
 from factsieve.core.guard.order import order_finding
+from factsieve.core.guard.reach import reach_findings
 from factsieve.core.guard.values import compare_values
 
 _EXCLUSIVE: Final = frozenset(
@@ -54,6 +55,7 @@ def compare(candidate: Features, stored: Features) -> Comparison:
     findings += compare_marks(candidate, stored)
     swapped, added, dropped = _words(alignment, candidate, stored)
     findings += swapped + _shorter_answer(candidate, stored, alignment)
+    findings += reach_findings(candidate, stored, alignment, missing)
     novelty += added
     missing += dropped
     aligned = alignment.share()
@@ -207,6 +209,7 @@ def _words(
     loose_ours: list[Word] = []
     loose_theirs: list[Word] = []
     signs = alignment.reworded + len(alignment.narrowed)
+    shorter = 0
     light: list[Finding] = []
     shared = len({value.canonical for value in candidate.values} & {value.canonical for value in stored.values})
     cost = 0.0
@@ -227,7 +230,7 @@ def _words(
             cost += len(ours)
         elif gap.framed and theirs:
             dropped.append(Finding("novelty", "", _excerpt(theirs)))
-            signs += len(theirs)
+            shorter += len(theirs)
         else:
             loose_ours += ours
             loose_theirs += theirs
@@ -240,17 +243,26 @@ def _words(
         added.append(
             Finding("entity" if any(word.role == "n" for word in loose_ours) else "novelty", _excerpt(loose_ours))
         )
-    if light and not signs and not swapped and (len(light) == 1 or any(word.role == "c" for word in alignment.ours)):
+    if (
+        light
+        and not signs
+        and not shorter
+        and not swapped
+        and (len(light) == 1 or any(word.role == "c" for word in alignment.ours))
+    ):
         swapped = light
     names = [f for f in swapped + added if f.kind == "entity"]
     if (
         not signs
+        and not shorter
         and cost
         and sum(((one := Counter(candidate.small)) - (other := Counter(stored.small)) + (other - one)).values())
         >= _SMALL
     ):
         signs = _SIGNS
-    if signs >= _SIGNS and not unspaced and cost <= _TOLERANCE * (len(alignment.pairs) + shared):
+    if swapped and not signs:
+        return swapped, added, dropped  # a text that only lost words elsewhere was edited, not reworded
+    if signs + shorter >= _SIGNS and not unspaced and cost <= _TOLERANCE * (len(alignment.pairs) + shared):
         return [f for f in names if f in swapped], [f for f in names if f in added], dropped
     return swapped, added, dropped
 

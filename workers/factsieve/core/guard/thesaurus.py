@@ -192,7 +192,9 @@ class _Place(NamedTuple):
     """Where a word stands in the thesaurus: its senses, and those that relate to them, as sets that two words are compared by."""
 
     senses: frozenset[str]
-    covered_by: frozenset[str]  # the senses, all above them and what stands beside them: whoever has one of these is covered
+    covered_by: frozenset[
+        str
+    ]  # the senses, all above them and what stands beside them: whoever has one of these is covered
     similar: frozenset[str]
     derived: frozenset[str]
     manners: frozenset[str]  # what its verbs are a manner of

@@ -53,6 +53,8 @@ def relate(
     """Return what a candidate is to a stored statement. Never raises; the same arguments give the same reading."""
     alike = fold(normalise(candidate_text)) == fold(normalise(stored_text))
     if alike and (comparison.clear or candidate_text == stored_text):  # case can carry meaning: 20 MB, 20 Mb
+        if any(finding.kind == "relative_time" for finding in comparison.findings):
+            return Reading(Relation.BOTH_STAND, 0.95, "the same words, said of another day")
         return Reading(Relation.SAME, 1.0, "the same words")
     tone = _tone(candidate_text, stored_text, comparison)
     if tone is not None:

@@ -1,0 +1,57 @@
+"""How far a statement reaches: a shorter text is not always the smaller claim."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from factsieve.core.guard.align import Alignment
+from factsieve.core.guard.model import Features, Finding
+
+_WHOLE: Final = ("every", "each", "all", "any", "no", "only")
+
+
+def reach_findings(
+    candidate: Features, stored: Features, alignment: Alignment, missing: Sequence[Finding]
+) -> list[Finding]:
+    """Return where the candidate, which lacks a word of the stored fact, says something else by that.
+
+    `every night` claims more than `every Sunday night`; `is on the second floor` is what `has moved from the second floor to the
+    basement` denies. `missing` are the values (numbers, days) that the candidate lacks.
+    """
+    gone = [alignment.theirs[j].surface for j in alignment.open_theirs] + [finding.theirs for finding in missing]
+    if not gone:
+        return []
+    return [*_widened(candidate, stored, gone), *_left_behind(candidate, stored, alignment)]
+
+
+def _widened(candidate: Features, stored: Features, gone: list[str]) -> list[Finding]:
+    ours, theirs = f" {candidate.folded} ", f" {stored.folded} "
+    for word in gone:
+        for whole in _WHOLE:
+            narrow = f" {whole} {word.lower()} "
+            if narrow in theirs and narrow not in ours and f" {whole} " in ours:
+                return [Finding("quantifier", whole, narrow.strip())]
+    return []
+
+
+def _left_behind(candidate: Features, stored: Features, alignment: Alignment) -> list[Finding]:
+    """Find a stored change `from X to Y` of which the candidate names X alone, as if it still held."""
+    if any(word.surface == "from" for word in candidate.words):
+        return []
+    origin = _object_after("from", stored)
+    target = _object_after("to", stored) if origin is not None else None
+    if origin is None or target is None:
+        return []
+    matched = {j for _, j in alignment.pairs}
+    if origin in matched and target in alignment.open_theirs:
+        return [Finding("direction", stored.words[origin].surface, stored.words[target].surface)]
+    return []
+
+
+def _object_after(preposition: str, features: Features) -> int | None:
+    for index, word in enumerate(features.words):
+        if word.role == "r" and word.surface == preposition:
+            following = (i for i in range(index + 1, len(features.words)) if features.words[i].role != "r")
+            return next(following, None)
+    return None
