@@ -118,6 +118,14 @@ class Worker(WorkerService):
         assert self.pid is not None, f"{self.log_path} ended by itself"
         os.kill(self.pid, number)
 
+    def kill_now(self) -> None:
+        """Send SIGKILL, from any thread; `kill` clears up later."""
+        self.signal(signal.SIGKILL)
+
+    def sleep_now(self) -> None:
+        """Stop the process where it stands, from any thread."""
+        self.signal(signal.SIGSTOP)
+
     def terminate(self, timeout_s: float = 25.0) -> int:
         """Ask it to end and return its exit code."""
         child = self._child

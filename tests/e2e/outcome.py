@@ -131,8 +131,9 @@ class Outcome:
 def _lasting(node: Any, room: str) -> Any:
     if isinstance(node, dict):
         kept = {name: _lasting(value, room) for name, value in node.items() if name not in SYSTEM_TIMES}
-        if "retired_at" in kept:
-            kept["retired_at"] = kept["retired_at"] == FOREVER
+        if "point_id" in kept:  # a fact: written out, or without what has its default value
+            kept["retired_at"] = kept.get("retired_at", FOREVER) == FOREVER
+            kept["valid_to"] = kept.get("valid_to", FOREVER)
         if "topic" in kept and "offset" in kept:
             kept["topic"] = kept["topic"].removeprefix(f"{room}.")
         return kept

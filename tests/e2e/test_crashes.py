@@ -1,11 +1,10 @@
 """Workers that die, are stopped or fall asleep in the middle: the outcome is that of the undisturbed run."""
 
-import os
 import signal
 
 import pytest
 from e2e import streams
-from e2e.harness import Room
+from e2e.harness import PARTITIONS, Room
 from e2e.outcome import differences
 from e2e.tollgate import Trap, tollgate
 
@@ -35,20 +34,77 @@ def test_a_worker_killed_again_and_again_comes_to_the_same_end(site, calm):
         finish(room, calm, len(messages))
 
 
-@pytest.mark.parametrize(
-    ("kind", "when"),
-    [("record", "before"), ("record", "after"), ("pointer", "after"), ("facts", "before"), ("facts", "after")],
-)
-def test_a_worker_killed_between_two_writes_comes_to_the_same_end(site, calm, kind, when):
+BETWEEN_WRITES = [("record", "before"), ("record", "after"), ("pointer", "after"), ("facts", "before"), ("facts", "after")]
+
+
+def test_a_worker_killed_between_two_writes_comes_to_the_same_end(site, calm):
     """Before the ledger record, between it and the pointers, the facts, the telling: each half done wave is finished as decided."""
-    with site.room() as room, tollgate(site.qdrant_url) as gate:
+    with site.room() as room:
         messages = room.lines(streams.demo())
         room.send(messages)
-        worker = room.worker(wait=False, qdrant__url=gate.url)
-        pid = worker.pid
-        trap = gate.set(Trap(kind, when, lambda: os.kill(pid, signal.SIGKILL), nth=6, dropped=True))
-        room.until(trap.sprung.is_set, f"the sixth {kind} request", ends=True)
-        worker.kill()
-        trap.release()
+        for kind, when in BETWEEN_WRITES:
+            with tollgate(site.qdrant_url) as gate:
+                worker = room.worker(wait=False, qdrant__url=gate.url)
+                trap = gate.set(Trap(kind, when, worker.kill_now, nth=4, dropped=True))
+                room.until(trap.sprung.is_set, f"the fourth {kind} request", ends=True)
+                worker.kill()
+        assert room.follower.decided < len(messages), "the last one died too late to prove anything"
         room.worker(wait=False)
         finish(room, calm, len(messages))
+
+
+def test_one_of_two_workers_killed(site, calm):
+    """The other one takes over what it left half done."""
+    with site.room() as room:
+        messages = room.lines(streams.demo())
+        first, second = room.worker(wait=False), room.worker(wait=False)
+        room.until_shared(first, second)
+        room.send(messages)
+        room.until_decided(60)
+        first.kill()
+        finish(room, calm, len(messages))
+        assert first.log.count("partitions_assigned") and len(second.partitions()) == PARTITIONS
+
+
+def test_one_of_two_workers_asked_to_end(site, calm):
+    """SIGTERM in the middle: it finishes what it has begun, commits and leaves; nothing is told twice."""
+    with site.room() as room:
+        messages = room.lines(streams.demo())
+        first, second = room.worker(wait=False), room.worker(wait=False)
+        room.until_shared(first, second)
+        room.send(messages)
+        room.until_decided(60)
+        assert first.terminate() == 0
+        assert room.follower.decided < len(messages)
+        finish(room, calm, len(messages))
+        assert len(room.follower.records[room.topics.decisions]) == len(messages)
+
+
+ASLEEP = [("record", "before"), ("record", "after"), ("facts", "before"), ("standing", "after")]
+
+
+def test_an_old_owner_that_wakes_changes_nothing(site, calm):
+    """Stopped between two requests for longer than the session time-out, and woken when another has done its work.
+
+    Its late write changes nothing, it tells nothing that is not so any more, and it goes on as a member.
+    """
+    with site.room() as room, tollgate(site.qdrant_url) as gate:
+        messages = room.lines(streams.demo())
+        sleeper = room.worker(wait=False, qdrant__url=gate.url)
+        other = room.worker(wait=False)
+        sent = 0
+        for number, (kind, when) in enumerate(ASLEEP, start=1):
+            room.until_shared(sleeper, other)
+            trap = gate.set(Trap(kind, when, sleeper.sleep_now, nth=2))
+            part = messages[sent : len(messages) * number // len(ASLEEP)]
+            room.send(part)
+            sent += len(part)
+            room.until(trap.sprung.is_set, f"the second {kind} request")
+            room.until_decided(sent)
+            assert len(other.partitions()) == PARTITIONS
+            trap.release()
+            sleeper.signal(signal.SIGCONT)
+        room.until_shared(sleeper, other)
+        finish(room, calm, len(messages))
+        assert sleeper.terminate() == 0
+        assert other.terminate() == 0

@@ -6,6 +6,7 @@ ledger record is written or after, before the facts are changed or after.
 
 import asyncio
 import contextlib
+import json
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +16,9 @@ from aiohttp import ClientSession, ClientTimeout, web
 
 from factsieve.localstack.process import LOOPBACK, free_port
 
-Kind = Literal["record", "pointer", "facts", "read", "other"]
+Kind = Literal["record", "pointer", "facts", "standing", "other"]
+"""Writes of ledger records, of pointers and of facts; `standing`: facts that were just written are read to be told as they stand."""
+
 When = Literal["before", "after"]
 
 
@@ -45,6 +48,7 @@ class Tollgate:
     def __init__(self, target: str) -> None:
         self._target = target
         self._traps: list[Trap] = []
+        self._written: set[str] = set()
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
         self._closed = asyncio.Event()
@@ -83,12 +87,14 @@ class Tollgate:
 
     async def _pass(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
-        kind = _kind(request.path, body)
+        kind = self._kind(request.path, body)
         trap = self._caught(kind)
         if trap is not None and trap.when == "before":
             await self._hold(trap)
             if trap.dropped:
-                raise ConnectionResetError
+                if request.transport is not None:
+                    request.transport.abort()
+                return web.Response()
         async with self._session.request(
             request.method, self._target + request.path_qs, data=body, headers={"content-type": "application/json"}
         ) as answer:
@@ -96,6 +102,19 @@ class Tollgate:
             if trap is not None and trap.when == "after":
                 await self._hold(trap)
             return web.Response(status=answer.status, body=content, content_type="application/json")
+
+    def _kind(self, path: str, body: bytes) -> Kind:
+        if path.endswith("/points/batch"):
+            if "-facts-" not in path:
+                return "record" if b'"kind":"record"' in body else "pointer"
+            for operation in json.loads(body)["operations"]:
+                self._written |= {point["id"] for point in operation["upsert"]["points"]}
+            return "facts"
+        if path.endswith("/points") and "-facts-" in path:
+            asked = json.loads(body)
+            if asked["with_payload"] is True and set(asked["ids"]) <= self._written:
+                return "standing"
+        return "other"
 
     def _caught(self, kind: Kind) -> Trap | None:
         for trap in self._traps:
@@ -119,11 +138,3 @@ def tollgate(target: str) -> Iterator[Tollgate]:
         yield gate
     finally:
         gate.close()
-
-
-def _kind(path: str, body: bytes) -> Kind:
-    if path.endswith("/points/batch"):
-        if b"-facts-" in path.encode():
-            return "facts"
-        return "record" if b'"kind":"record"' in body else "pointer"
-    return "read" if path.endswith(("/points", "/scroll", "/query/batch")) else "other"

@@ -1,0 +1,204 @@
+"""Input that can not be used, and input that looks as if it could not."""
+
+import base64
+import json
+import random
+import unicodedata
+from datetime import UTC, datetime, timedelta
+from itertools import islice
+
+import pytest
+from e2e import streams
+from e2e.harness import Room
+
+from factsieve.core.facts import Record
+from factsieve.wire.deadletters import read_dead_letter
+
+pytestmark = [pytest.mark.stack, pytest.mark.slow]
+
+SAMPLE = 300
+"""So many lines of the normalisation test, of its 19,000."""
+
+GOOD = {"namespace": "team", "text": "The api listens on port 8080.", "source": "remember"}
+
+
+def record(value, *, key: bytes | None = b"team", headers=(), timestamp_ms: int | None = None) -> dict:
+    """Return a record as a careless producer may send it."""
+    encoded = value if value is None or isinstance(value, bytes) else json.dumps(value).encode()
+    return {"key": key, "value": encoded, "headers": list(headers), "timestamp_ms": timestamp_ms}
+
+
+def changed(**fields) -> dict:
+    return record({**GOOD, **fields})
+
+
+def named(name: str, value, source: str = "producer") -> dict:
+    return record(value, headers=[("ce_id", name.encode()), ("ce_source", source.encode())])
+
+
+def bad_records() -> list[tuple[str, dict]]:
+    """Return records with the code that each is refused with."""
+    ahead = (datetime.now(UTC) + timedelta(days=2)).isoformat()
+    model = {"embedding_model": "all-MiniLM-L6-v2"}
+    unit = [1.0] + [0.0] * 383
+    vector = json.dumps({**GOOD, **model, "embedding": unit})
+    return [
+        ("not_json", record(b'{"text": ')),
+        ("not_json", record(b"\xef\xbb\xbf{}")),
+        ("not_json", record(b"[" * 100_000)),
+        ("not_json", record(b"")),
+        ("not_utf8", record(b'{"text": "caf\xe9", "source": "remember"}')),
+        ("not_utf8", record(b'{"text": "\\ud800", "source": "remember"}')),
+        ("not_utf8", record(GOOD, key=b"\xff\xfe")),
+        ("not_utf8", record(GOOD, headers=[("ce_id", b"\xff"), ("ce_source", b"s")])),
+        ("not_an_object", record(b'["text"]')),
+        ("missing_field", record({"namespace": "team", "source": "remember"})),
+        ("missing_field", record({"namespace": "team", "text": "No source."})),
+        ("missing_field", record({**GOOD, "text": None})),
+        ("empty_text", changed(text="")),
+        ("empty_text", changed(text=" \t\u00a0\u3000\n")),
+        ("text_too_long", changed(text="long " * 2_000)),
+        ("wrong_type", changed(text=["a", "list"])),
+        ("wrong_type", changed(occurred_at=1_700_000_000)),
+        ("wrong_type", changed(attributes="none")),
+        ("unknown_source", changed(source="gossip")),
+        ("unknown_type", record(GOOD, headers=[("ce_type", b"fact.rumour.v1")])),
+        ("bad_time", changed(occurred_at="yesterday")),
+        ("bad_time", changed(occurred_at="2026-02-30T00:00:00Z")),
+        ("bad_time", changed(occurred_at="2026-03-04T09:30:00")),
+        ("future_time", changed(occurred_at=ahead)),
+        ("bad_embedding", record(vector.replace("1.0", "NaN", 1).encode())),
+        ("bad_embedding", record(vector.replace("1.0", "Infinity", 1).encode())),
+        ("bad_embedding", record(vector.replace("1.0", "1e39", 1).encode())),
+        ("bad_embedding", changed(**model, embedding=[0.0] * 384)),
+        ("bad_embedding", changed(**model, embedding=unit[:-1])),
+        ("bad_threshold", changed(dedup_threshold=1.5)),
+        ("bad_slot", changed(slot="")),
+        ("attributes_too_large", changed(attributes={"blob": "x" * 20_000})),
+        ("namespace_mismatch", changed(namespace="other")),
+        ("namespace_mismatch", record({"session_id": "other", "text": "In another session.", "source": "remember"})),
+        ("bad_namespace", record({**GOOD, "namespace": ""}, key=b"")),
+        ("null_key", record(GOOD, key=None)),
+        ("null_value", record(None)),
+        ("record_too_large", changed(text="x" * 1_000_000)),
+        ("command_unauthorised", record({"fact_id": "00000000-0000-0000-0000-000000000000"}, headers=_command())),
+    ]
+
+
+def _command() -> list[tuple[str, bytes]]:
+    at = datetime.now(UTC).isoformat().encode()
+    return [("ce_type", b"fact.retract.v1"), ("ce_source", b"operator"), ("ce_id", b"c1"), ("ce_time", at)]
+
+
+def test_each_kind_of_bad_input_has_its_code_its_bytes_are_kept_and_the_stream_goes_on(site):
+    """In the dead letter topic the record as it came, on `fact-decisions` a refusal with the same code; what follows is decided."""
+    with site.room() as room:
+        given = [(code, {**one, "headers": [("n", b"%d" % n), *one["headers"]]}) for n, (code, one) in enumerate(bad_records())]
+        good = [changed(text=f"Fact number {n} is about {n * 17}.") for n in range(len(given))]
+        room.send([one for pair in zip((r for _, r in given), good, strict=True) for one in pair])
+        room.worker(wait=False)
+        room.until_decided(2 * len(given))
+        room.until_committed()
+        outcome = room.outcome()
+        outcome.check()
+        assert len(outcome.dead_letters) == len(given)
+        letters = {}
+        for letter in outcome.dead_letters:
+            raw = Record(letter.topic, letter.partition, letter.offset, letter.timestamp, letter.key, letter.value, letter.headers)
+            read = read_dead_letter(raw)
+            letters[int(dict(letter.headers)["n"])] = read
+        refused = {(one["coordinates"]["partition"], one["coordinates"]["offset"]): one for one in outcome.rejects}
+        for number, (code, sent) in enumerate(given):
+            letter = letters[number]
+            assert (number, letter.code) == (number, code), letter.message
+            assert letter.key == sent["key"]
+            assert letter.value == sent["value"]
+            assert list(letter.headers) == sent["headers"]
+            told = refused.pop((letter.coordinates.partition, letter.coordinates.offset))
+            assert told["error"]["code"] == code
+            assert told["error"]["message"] == letter.message
+            assert told["decision"] is None
+            assert told["dedup_signal"] == {"is_update": False, "max_sim": 0.0, "matched_id": None, "filtered": True}
+        assert not refused
+        assert {one["text"] for one in outcome.decisions.values()} == {json.loads(one["value"])["text"] for one in good}
+
+
+def test_a_refused_id_is_free_and_a_decided_one_is_not(site):
+    """A corrected resend of a refused event under its id is taken; another body under the id of a decided one is a conflict."""
+    with site.room() as room:
+        room.worker()
+        room.send([named("e1", {**GOOD, "text": " "})])
+        room.until_decided(1)
+        room.send([named("e1", GOOD)])
+        room.until_decided(2)
+        room.send([named("e1", {**GOOD, "text": "The api listens on port 9090."}), named("e1", GOOD, source="other producer")])
+        room.until_decided(4)
+        room.until_committed()
+        outcome = room.outcome()
+        outcome.check()
+        assert [one["error"]["code"] for one in outcome.rejects] == ["empty_text", "event_id_conflict"]
+        assert sorted(one["decision"] for one in outcome.decisions.values()) == ["add", "skip"]
+        assert [fact.text for fact in room.facts()] == [GOOD["text"]]
+        assert room.facts()[0].stated_count == 2
+
+
+def texts_come_back(room: Room, texts: list[str], namespace: str) -> None:
+    """Send texts as candidates; each is a fact or a repeat of one, and comes back as it was sent."""
+    source = "ingest"
+    values = [{"namespace": namespace, "text": text, "source": source, "attributes": {"said": text}} for text in texts]
+    before = room.follower.decided
+    room.send([record(value, key=namespace.encode()) for value in values])
+    room.until_decided(before + len(texts), timeout_s=170)
+    room.until_committed()
+    outcome = room.outcome()
+    assert not outcome.dead_letters
+    mine = [one for one in outcome.decisions.values() if one["namespace"] == namespace]
+    ordered = sorted(mine, key=lambda one: (one["coordinates"]["partition"], one["coordinates"]["offset"]))
+    assert [one["text"] for one in ordered] == texts
+    stored = {fact.fact_id: fact for fact in room.facts(namespace, current_only=False)}
+    added = {one["fact"]["fact_id"]: one["fact"] for one in outcome.values(outcome.topics.new_facts)}
+    for said, one in zip(texts, ordered, strict=True):
+        if one["decision"] == "add":
+            fact = stored[one["fact_id"]]
+            assert fact.text == said
+            assert fact.attributes == {"said": said}
+            assert added[one["fact_id"]]["text"] == said
+        else:
+            assert one["decision"] in ("skip", "update", "supersede", "merge")
+
+
+@pytest.mark.shared
+@pytest.mark.timeout(300)
+def test_strings_that_break_parsers_come_back_unchanged(site, shared):
+    """All of them go through without a crash; what is stored and told is what was sent, to the code point."""
+    texts = streams.naughty(shared)
+    assert len(texts) > 400
+    with site.room() as room:
+        worker = room.worker(wait=False)
+        texts_come_back(room, texts, "naughty")
+        assert worker.terminate() == 0
+
+
+@pytest.mark.shared
+@pytest.mark.timeout(300)
+def test_canonically_equal_texts_are_one_fact(site, shared):
+    """Of a sample of Unicode's normalisation test: NFC, NFD and the source form are the same statement, stored as it came first."""
+    lines = [columns for columns in streams.normalisation_columns(shared) if len(set(columns)) > 1]
+    sample = random.Random(20_260_301).sample(lines, SAMPLE)
+    texts = [f"{''.join(columns)}" for columns in sample]
+    groups = {unicodedata.normalize("NFC", source): (source, nfc, nfd) for source, nfc, nfd in sample}
+    forms = [form for group in groups.values() for form in dict.fromkeys(group)]
+    with site.room() as room:
+        room.worker(wait=False)
+        texts_come_back(room, forms, "forms")
+        facts = room.facts("forms")
+        said = {}
+        for fact in facts:
+            said.setdefault(unicodedata.normalize("NFC", fact.text), []).append(fact)
+        assert all(len(found) == 1 for found in said.values())
+        assert set(said) <= set(groups)
+        first = {unicodedata.normalize("NFC", group[0]): group[0] for group in groups.values()}
+        assert all(found[0].text == first[name] for name, found in said.items())
+        exact = [one for one in room.outcome().decisions.values() if one["reason"] == "exact_duplicate"]
+        assert len(exact) >= len(forms) - len(groups)
+    assert base64 and islice and texts
