@@ -29,7 +29,7 @@ AS_OF_SEARCH: Final = 256
 """So many neighbours are looked at for those that were true at a time."""
 
 _UNSEEN: Final = frozenset({Status.ERASED, Status.ARCHIVED})
-"""Not listed: rows without text, and former beliefs, which `history` tells."""
+"""Not listed: rows without text, and former beliefs, which `--known-at` and `history` tell."""
 
 AsJson = Annotated[bool, typer.Option("--json", help="One a line, as JSON.")]
 
@@ -124,6 +124,8 @@ async def _find(
         if like is not None:
             return await _nearest(stores.facts, stores.embedder, like, namespace, as_of, limit)
         found = await stores.facts.select(namespace, as_of=as_of, known_at=known_at, current_only=not every)
+        if known_at is not None:
+            return found, {}  # what was believed then may be a former belief now
         return [fact for fact in found if fact.status not in _UNSEEN], {}
 
 
