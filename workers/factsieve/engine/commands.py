@@ -173,8 +173,26 @@ class Planner:
         wanted |= {one for one in (undo.stored_id(entry), decision.fact_id, decision.matched_id) if one is not None}
         made = [fact.fact_id for fact in written if fact.is_head and fact.point_id in entry.inserts]
         rows = {fact_id: await self._facts.history(decision.namespace, fact_id) for fact_id in made}
-        points = await self._facts.get(sorted(wanted))
-        return Held({key: fact for key, fact in points.items() if fact.namespace == decision.namespace}, rows)
+        stored = await self._facts.get(sorted(wanted))
+        points = {key: fact for key, fact in stored.items() if fact.namespace == decision.namespace}
+        reverts = await self._reverts_of(decision.decision_id, {fact.decision_id for fact in points.values()})
+        return Held(points, rows, reverts)
+
+    async def _reverts_of(self, decision_id: str, among: set[str]) -> frozenset[str]:
+        """Return those decisions that are applied reverts of one."""
+        pointers = await self._ledger.decided(sorted(among))
+        bodies = await self._ledger.records(sorted({pointer.record_id for pointer in pointers.values()}))
+        records = {record_id: decode_record(body) for record_id, body in bodies.items()}
+        found = [
+            records[pointer.record_id].entries[pointer.index].decision
+            for pointer in pointers.values()
+            if pointer.record_id in records
+        ]
+        return frozenset(
+            one.decision_id
+            for one in found
+            if one.command == "revert" and one.outcome == "applied" and one.about_decision_id == decision_id
+        )
 
 
 class Commander:

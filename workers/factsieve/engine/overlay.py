@@ -66,9 +66,10 @@ class Overlay:
     def apply(self, entry: Entry, vectors: Mapping[str, Vector], window_hit: WindowHit | None, at: datetime) -> None:
         """Take up a decision: its effects, the vectors of new and reworded points, and what the hash window will hold of it."""
         for fact in entry.effects:
-            self._points[fact.point_id] = fact
-            if fact.point_id in entry.inserts or fact.point_id in entry.reworded or fact.point_id not in self._hashes:
+            former = self._points.get(fact.point_id)
+            if former is None or (former.text, former.slot) != (fact.text, fact.slot):
                 self._hashes[fact.point_id] = text_hash(fact.text, fact.slot)
+            self._points[fact.point_id] = fact
         self._vectors.update(vectors)
         for fact in entry.effects:
             self._place(fact.point_id)

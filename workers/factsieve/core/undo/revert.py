@@ -5,6 +5,8 @@ dropped; the two are remembered as compatible. What changed since is not overrun
 revert first, or with `force` done for all that is still as the decision left it.
 """
 
+from functools import cached_property
+
 import msgspec
 
 from factsieve.core import ids
@@ -17,6 +19,7 @@ from factsieve.core.undo.rows import (
     Outcome,
     Part,
     beside,
+    drop_idle,
     mend_links,
     parts_of,
     same,
@@ -60,7 +63,7 @@ class Revert:
         newer = next((part for part in self.parts if part.made and part.now.is_head), None)
         for part in self.parts:
             if part.before is not None:
-                self._give_back(part, newer)
+                self._give_back(part)
         for part in self.parts:
             if part.made and not part.now.is_head and part.now.status is Status.PAST:
                 self._withdraw_row(part)
@@ -68,6 +71,7 @@ class Revert:
             self._correct_notes(newer)
         dropped = self._settle(newer)
         mend_links(self.draft, self.held)
+        drop_idle(self.draft, self.held)
         about = self.held.points.get(self.entry.decision.fact_id or self.entry.decision.matched_id or "")
         if not self.draft.points:
             return Outcome("no_op", "nothing of it is in force any more", about)
@@ -117,12 +121,14 @@ class Revert:
 
     # What follows
 
-    def _give_back(self, part: Part, newer: Part | None) -> None:
+    def _give_back(self, part: Part) -> None:
         """Give a row back what it was before, or leave it where it changed since."""
         now, after, before = part.now, part.after, part.before
         assert before is not None
-        if same(before, after, CORE) and newer is not None and newer.now.status is Status.RETRACTED:
-            return  # only counts and links were changed, and that was undone together with the fact that was made
+        if now.decision_id in self.held.reverts:
+            return
+        if same(before, after, CORE) and self._came_back:
+            return  # only counts and links were changed, and that was undone together with what was changed besides
         if not part.untouched and same(now, before, CORE):
             return  # it has come back already
         standing = part.untouched or same(now, after, ("status", "valid_from", *CORE[3:]))
@@ -143,6 +149,21 @@ class Revert:
             self.back[point.fact_id] = None
             successor = self.entry.decision.fact_id
             self.draft.record("revert", now, successor, after.valid_from, self.decided_by, self.reason)
+
+    @cached_property
+    def _came_back(self) -> bool:
+        """Return whether the facts that the entry made, or put in or out of force, are as they would be after the revert."""
+        leading = [
+            part
+            for part in self.parts
+            if part.now.is_head and (part.made or (part.before and not same(part.before, part.after, CORE)))
+        ]
+        return bool(leading) and all(
+            part.now.status in (Status.RETRACTED, Status.ERASED)
+            if part.before is None
+            else not part.untouched and same(part.now, part.before, CORE)
+            for part in leading
+        )
 
     def _is_withdrawn(self, fact_id: str | None) -> bool:
         """Return whether a fact is withdrawn, and stays so."""
@@ -174,6 +195,8 @@ class Revert:
         stored = self.held.points.get(stored_id(self.entry) or "")
         if stored is not None and stored.status is not Status.RETRACTED:
             return  # it was reverted before
+        if part.now.decision_id in self.held.reverts:
+            return
         now, at = part.now, self.entry.decision.resolved_at
         count = now.stated_count - 1
         if count < 1:

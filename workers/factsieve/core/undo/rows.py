@@ -40,10 +40,14 @@ class Outcome(msgspec.Struct, frozen=True):
 
 
 class Held(msgspec.Struct, frozen=True):
-    """What is stored now: points by id, and of some facts all their rows."""
+    """What is stored now: points by id, and of some facts all their rows.
+
+    `reverts`: of the decisions that gave rows their present revision, those that reverted the very decision that is to be reverted.
+    """
 
     points: Mapping[str, Fact]
     rows: Mapping[str, Sequence[Fact]] = {}
+    reverts: frozenset[str] = frozenset()
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -109,15 +113,24 @@ def undone(part: Part, *, standing: bool, wording: bool) -> dict[str, Any]:
         lost = [one for one in getattr(before, field) if one not in getattr(after, field)]
         kept = [one for one in getattr(now, field) if one not in added]
         changes[field] = tuple(dict.fromkeys([*_in_order(lost, kept, getattr(before, field))]))
-    changes["stated_count"] = max(1, now.stated_count + before.stated_count - after.stated_count)
+    if part.untouched:
+        changes |= _counts(before, after, now)
+    return {field: value for field, value in changes.items() if getattr(now, field) != value}
+
+
+def _counts(before: Fact, after: Fact, now: Fact) -> dict[str, Any]:
+    """Return the counts and instants of statement without what was counted in between."""
     since = set(now.stated_at) - set(after.stated_at)
     instants = sorted({*before.stated_at, *since})
     if len(instants) > STATED_AT_LIMIT:
         instants = [instants[0], *instants[-(STATED_AT_LIMIT - 1) :]]
-    changes["stated_at"] = tuple(instants)
+    counts: dict[str, Any] = {
+        "stated_count": max(1, now.stated_count + before.stated_count - after.stated_count),
+        "stated_at": tuple(instants),
+    }
     if before.last_stated_at != after.last_stated_at:
-        changes["last_stated_at"] = max([before.last_stated_at, *since])
-    return {field: value for field, value in changes.items() if getattr(now, field) != value}
+        counts["last_stated_at"] = max([before.last_stated_at, *since])
+    return counts
 
 
 def _in_order(lost: Sequence[str], kept: Sequence[str], before: Sequence[str]) -> list[str]:
@@ -183,3 +196,19 @@ def mend_links(draft: Draft, held: Held) -> None:
                 f: tuple(one for one in getattr(point, f) if stands(point, one)) for f in ("supersedes", "absorbed")
             }
             draft.points[point.point_id] = msgspec.structs.replace(point, **kept)
+
+
+_BOOKKEEPING: Final = frozenset({"revision", "version", "recorded_at", "event_key", "decision_id"})
+
+
+def drop_idle(draft: Draft, held: Held) -> None:
+    """Take out of a draft every row that would only be written anew as it is."""
+    for point_id, point in list(draft.points.items()):
+        now = held.points.get(point_id)
+        if now is None or not same(now, point, [f for f in Fact.__struct_fields__ if f not in _BOOKKEEPING]):
+            continue
+        copy = archived_id(draft.event_key, point_id)
+        draft.points.pop(point_id)
+        draft.points.pop(copy, None)
+        if copy in draft.inserts:
+            draft.inserts.remove(copy)

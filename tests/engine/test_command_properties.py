@@ -1,0 +1,272 @@
+"""Any sequence of statements and commands leaves one consistent story, in waves as one at a time, whatever dies in between."""
+
+import asyncio
+import hashlib
+import random
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import HealthCheck, Phase, assume, given, settings
+from hypothesis import strategies as st
+
+from factsieve.core import ids
+from factsieve.core.facts import FOREVER, Fact, Kind, Status
+from factsieve.core.judging import Question, Verdict
+from factsieve.core.policy import Policy
+from tests.engine.harness import START, World, stripped
+from tests.engine.test_recovery import decided, fragile, run_until_dead
+
+BELIEVED = (Status.CURRENT, Status.PAST)
+MANY = settings(
+    max_examples=150, deadline=None, phases=(Phase.explicit, Phase.generate), suppress_health_check=list(HealthCheck)
+)
+FEWER = settings(MANY, max_examples=60)
+
+NEAR = Policy(
+    skip_guard="off",
+    skip_threshold=0.999,
+    ambiguous_threshold=0.6,
+    supersede_threshold=0.3,
+    second_look_floor=0.2,
+    supersede_scan_limit=3,
+)
+"""Puts nearly every statement before the judge, with all five choices."""
+
+
+def statement_of(chance: random.Random) -> dict[str, Any]:
+    """Return a statement, most of them in order of time (`at_s` None)."""
+    return {
+        "text": f"the api port is now {8080 + chance.randrange(6)}",
+        "at_s": chance.choice([None, None, None, chance.randrange(-20, 60) * 50]),
+        "slot": chance.choice([None, None, "user.port"]),
+        "source": chance.choice(["remember", "remember", "post_tool_use"]),
+    }
+
+
+def command_of(chance: random.Random) -> dict[str, Any]:
+    """Return a command about one of the last few events."""
+    kind = chance.choice(["revert", "revert", "revert", "revert", "retract", "review", "review"])
+    command: dict[str, Any] = {"command": kind, "back": chance.choice([1, 1, 2, 2, 3, 4, 5])}
+    if kind == "revert":
+        command |= {"drop_newer": chance.random() < 0.4, "force": chance.random() < 0.3}
+    elif kind == "review":
+        command |= chance.choice([{"ask": True}, {"decision": chance.choice(list(Kind)), "text": "the port is any"}])
+    return command
+
+
+def stream_of(seed: int, most: int = 20) -> list[dict[str, Any]]:
+    """Return a stream that begins with statements and goes on with both."""
+    chance = random.Random(seed)
+    length = chance.randrange(4, most)
+    return [
+        statement_of(chance) if number < 3 or chance.random() < 0.55 else command_of(chance) for number in range(length)
+    ]
+
+
+seeds = st.integers(0, 2**48)
+streams = seeds.map(stream_of)
+spoken = seeds.map(lambda seed: [statement_of(random.Random(f"{seed}/{n}")) for n in range(3 + seed % 9)])
+
+
+def varied(question: Question) -> Verdict:
+    """Return an arbitrary but reproducible verdict of every kind; some leave the choice to a person."""
+    neighbours = question.neighbours
+    digest = hashlib.sha256("|".join([question.text, *(choice.text for choice in neighbours)]).encode()).digest()
+    allowed = sorted(question.allowed)
+    kind = allowed[digest[0] % len(allowed)]
+    targets = tuple(range(len(neighbours)))[: 1 + digest[1] % 3]
+    match kind:
+        case Kind.ADD if digest[2] % 2:
+            return Verdict(choice=kind, judge="digest", review="conflict", conflicts=targets)
+        case Kind.MERGE:
+            words = dict.fromkeys(word for choice in neighbours for word in choice.text.split())
+            return Verdict(choice=kind, judge="digest", targets=targets, text=" ".join(words))
+        case Kind.SKIP | Kind.UPDATE:
+            return Verdict(choice=kind, judge="digest", targets=targets[:1])
+        case _:
+            return Verdict(choice=kind, judge="digest", targets=targets, reason="by digest")
+
+
+def records_of(world: World, stream: list[dict[str, Any]], start: int = 0) -> list[Any]:
+    """Return the records of a stream; a command is about the event so many places `back`, which may be a command too."""
+    records = []
+    keys = [
+        ids.event_key("team", "desk" if "command" in event else "test", f"e{number}")
+        for number, event in enumerate(stream)
+    ]
+    times = [2000 + 100 * n if (at := event.get("at_s")) is None else at for n, event in enumerate(stream)]
+    for number, event in enumerate(stream):
+        if number < start:
+            continue
+        if "command" not in event:
+            records.append(world.record(event=f"e{number}", **{**event, "at_s": times[number]}))
+            continue
+        body = {field: value for field, value in event.items() if field not in ("command", "back")}
+        to = max(0, number - event["back"])
+        if event["command"] == "retract":
+            body["fact_id"] = ids.fact_id(START + timedelta(seconds=times[to]), keys[to])
+        else:
+            body["decision_id"] = ids.decision_id(keys[to])
+        records.append(world.command(event["command"], body, event=f"e{number}"))
+    return records
+
+
+def every_row(world: World) -> list[Fact]:
+    return asyncio.run(world.facts.select(None, current_only=False))
+
+
+def check_consistent(world: World) -> None:
+    """What is current is open and retired by nobody; links lead to facts that exist, and forward only."""
+    rows = every_row(world)
+    heads = {row.fact_id: row for row in rows if row.is_head}
+    for row in rows:
+        assert row.fact_id in heads
+        for other in (*row.supersedes, *row.absorbed, *row.compatible_with, *row.conflicts_with):
+            assert other in heads, (row, other)
+        for successor in (row.superseded_by, row.merged_into):
+            assert successor is None or successor in heads
+        if row.status not in BELIEVED:
+            continue
+        assert row.valid_from <= row.valid_to
+        assert row.stated_count >= 1
+        if row.status is Status.CURRENT:
+            assert row.is_head
+            assert (row.valid_to, row.superseded_by, row.merged_into) == (FOREVER, None, None), row
+            for one in row.compatible_with:
+                if heads[one].status is Status.CURRENT:
+                    assert row.fact_id not in heads[one].supersedes
+        else:
+            assert row.valid_to < FOREVER
+        for one in row.supersedes if row.is_head else ():
+            current = heads[one].status is Status.CURRENT
+            cut = any(r.fact_id == one and r.superseded_by == row.fact_id for r in rows if r.status is Status.PAST)
+            assert not current or cut, f"{one} is current and superseded by {row.fact_id}"
+        assert not any(heads[one].status is Status.CURRENT for one in row.absorbed) or not row.is_head
+        seen: set[str] = set()
+        step = row
+        while step.superseded_by is not None:
+            assert step.point_id not in seen, f"a cycle through {step.point_id}"
+            seen.add(step.point_id)
+            step = heads[step.superseded_by]
+
+
+def story(world: World) -> list[Any]:
+    """Return what is believed, apart from versions, counters and system times."""
+    return sorted(
+        (row.fact_id, row.text, row.status, row.valid_from, row.valid_to, row.slot, sorted(row.supersedes),
+         row.superseded_by, sorted(row.absorbed), row.merged_into, sorted(row.conflicts_with), row.review, row.history)
+        for row in every_row(world)
+        if row.status in BELIEVED
+    )  # fmt: skip
+
+
+def world_of(**more: int) -> World:
+    return World(varied, policy=NEAR, **more)
+
+
+@MANY
+@given(stream=streams)
+def test_any_sequence_of_decisions_and_commands_leaves_one_consistent_chain(stream: list[dict[str, Any]]) -> None:
+    """No cycle, no dangling id, no fact both current and superseded; and each command again is a no-op or refused."""
+    world = world_of()
+    records = records_of(world, stream)
+    for record in records:
+        world.run([record])
+        check_consistent(world)
+        last = world.decisions()[-1]
+        assert last.get("error") is None, last
+        if last["command"] == "revert" and last["outcome"] == "applied":
+            number = int(last["event_id"][1:])
+            body = {f: v for f, v in stream[number].items() if f not in ("command", "back")}
+            before = world.state()
+            world.run([world.command("revert", {**body, "decision_id": last["about_decision_id"]})])
+            again = world.decisions()[-1]
+            assert (again["outcome"], world.state()) == ("no_op", before), again
+
+
+@MANY
+@given(stream=spoken)
+def test_reverting_all_newest_first_restores_each_state_before(stream: list[dict[str, Any]]) -> None:
+    """With drop, what is believed after each revert is what was believed before the decision; skips apart."""
+    world = world_of()
+    before: list[tuple[str, list[Any]]] = []
+    for record in records_of(world, stream):
+        state = story(world)
+        world.run([record])
+        last = world.decisions()[-1]
+        if last["decision"] == Kind.SKIP:
+            assume(not last["inserts"])  # a repeat that came late and moved a beginning is a change that stays
+        else:
+            before.append((last["decision_id"], state))
+    for decision_id, state in reversed(before):
+        world.run([world.command("revert", {"decision_id": decision_id, "drop_newer": True})])
+        last = world.decisions()[-1]
+        assert last["outcome"] == "applied", last["reason"]
+        assert story(world) == state
+    assert story(world) == []
+
+
+@MANY
+@given(stream=streams, more=seeds)
+def test_a_revert_of_a_command_restores_the_state_before_it(stream: list[dict[str, Any]], more: int) -> None:
+    """Whatever a command changed, its revert gives back."""
+    world = world_of()
+    records = records_of(world, stream)
+    world.run(records)
+    command = command_of(random.Random(more))
+    before = story(world)
+    world.run(records_of(world, [*stream, command], start=len(stream)))
+    last = world.decisions()[-1]
+    assume(last["outcome"] == "applied")
+    world.run([world.command("revert", {"decision_id": last["decision_id"]})])
+    assert world.decisions()[-1]["outcome"] == "applied", world.decisions()[-1]["reason"]
+    assert story(world) == before
+    check_consistent(world)
+
+
+@FEWER
+@given(
+    stream=streams,
+    wave_events=st.integers(2, 14),
+    slack=st.integers(0, 3),
+    remote=st.booleans(),
+)
+def test_waves_with_commands_equal_one_at_a_time(
+    stream: list[dict[str, Any]], wave_events: int, slack: int, remote: bool
+) -> None:
+    """Commands keep their place: any batching gives the decisions, outcomes and facts of one event after the other."""
+    waves = world_of(wave_events=wave_events, slack=slack, remote=remote)
+    single = world_of(wave_events=1, slack=slack)
+    for world in (waves, single):
+        world.run(records_of(world, stream))
+    assert outcomes(waves) == outcomes(single)
+    assert waves.state() == single.state()
+
+
+def outcomes(world: World) -> dict[str, Any]:
+    return {d["event_id"]: (stripped(d), d["command"], d["outcome"], d["reason"]) for d in world.decisions()}
+
+
+@FEWER
+@given(
+    stream=streams,
+    deaths=st.lists(st.tuples(st.integers(1, 60), st.booleans()), min_size=1, max_size=4),
+    wave_events=st.integers(1, 6),
+)
+def test_any_death_with_commands_ends_in_the_undisturbed_state(
+    stream: list[dict[str, Any]], deaths: list[tuple[int, bool]], wave_events: int
+) -> None:
+    """Killed before or after any call, and started again with what was not acknowledged: facts and outcomes are the same."""
+    undisturbed = world_of(wave_events=wave_events)
+    undisturbed.run(records_of(undisturbed, stream))
+    world = world_of(wave_events=wave_events)
+    records = records_of(world, stream)
+    for dies_at, after in deaths:
+        acked = {offset for _, _, offset in world.done}
+        head = next((r.offset for r in records if r.offset not in acked), len(records))
+        world.done = [d for d in world.done if d[2] < head]
+        asyncio.run(run_until_dead(world, records[head:], fragile(world, dies_at, after=after)))
+    acked = {offset for _, _, offset in world.done}
+    world.run([r for r in records if r.offset not in acked])
+    assert world.state() == undisturbed.state()
+    assert decided(world) == decided(undisturbed)
