@@ -25,6 +25,17 @@ QUICK = {
 }
 
 
+UNTIDY = (
+    "Traceback",
+    "Unclosed",
+    "ResourceWarning",
+    "never awaited",
+    "Task was destroyed",
+    "never retrieved",
+    "stop_timed_out",
+)
+
+
 def until(condition, timeout_s: float = 40.0, what: str = "the condition"):
     """Return the first true value of the condition; fails after `timeout_s`."""
     deadline = time.monotonic() + timeout_s
@@ -68,7 +79,9 @@ class Worker:
         arguments = json.dumps({"config": settings, "journal": str(journal.path), "bound": bound})
         with self.log_path.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-X", "faulthandler", str(SCRIPT), arguments], stdout=log, stderr=subprocess.STDOUT
+                [sys.executable, "-X", "faulthandler", "-W", "always::ResourceWarning", str(SCRIPT), arguments],
+                stdout=log,
+                stderr=subprocess.STDOUT,
             )
         self.pid = self.process.pid
 
@@ -113,9 +126,12 @@ class Worker:
         self.process.send_signal(number)
 
     def stop(self, timeout_s: float = 20.0) -> int:
-        """Ask the process to end (SIGTERM) and return its exit code."""
+        """Ask the process to end (SIGTERM) and return its exit code; it must leave nothing open and nothing running."""
         self.process.terminate()
-        return self.process.wait(timeout_s)
+        code = self.process.wait(timeout_s)
+        for sign in UNTIDY:
+            assert sign not in self.log, self.log[-4_000:]
+        return code
 
     def kill(self) -> None:
         """End the process as a crash would (SIGKILL)."""

@@ -175,9 +175,12 @@ def test_a_partition_that_comes_back_is_followed_from_scratch(broker, names, jou
                 until(lambda pid=guest.pid: "partitions_assigned" in guest.log, what="the guest's joining")
                 assert guest.stop() == 0
             first.wait_assigned(1)
-        until(lambda: journal.places("got", first.pid).count((0, 1)) == 3, what="the third delivery")
+        # The guest may have had it in between, or not: then it came back to the first at its coming and at its going.
+        attempts = until(
+            lambda: (n := journal.places("got", first.pid).count((0, 1))) >= 3 and n, what="three deliveries"
+        )
         journal.path.with_suffix(".gate").touch()
-        until(lambda: journal.places("done", first.pid).count((0, 1)) == 3, what="the end of all attempts")
+        until(lambda: journal.places("done", first.pid).count((0, 1)) == attempts, what="the end of all attempts")
         wait_committed(broker, group, topic, {0: 3})
         assert first.process.poll() is None
         assert first.stop() == 0
@@ -208,6 +211,22 @@ def test_a_second_signal_cuts_the_wait_short(broker, names, journal):
         worker.signal(signal.SIGINT)
         assert worker.process.wait(20) == 0
     assert run(broker.committed(group, topic, 1)) == {0: 1}
+
+
+def test_sigterm_while_joining_does_not_wait_for_the_others(broker, names, journal):
+    """A member holds the rebalance up by a hung record; the one that wanted to join leaves in time, and the first goes on."""
+    topic, group = names
+    run(broker.create(topic, 1))
+    run(broker.produce(topic, records([b"hang"])))
+    slow = {"drain_timeout_s": 8.0, "rebalance_timeout_s": 15.0, "stop_deadline_s": 30.0}
+    with Worker(broker, topic, group, journal, **slow) as first:
+        journal.wait_for("got", [(0, 0)])
+        with Worker(broker, topic, group, journal, stop_deadline_s=4.0) as second:
+            until(lambda: journal.lines("discard", first.pid), what="the first giving up for the second")
+            assert second.stop(timeout_s=5.0) == 0
+            assert "stop_deadline_passed" not in second.log
+        run(broker.produce(topic, records([b"ok"])))
+        journal.wait_for("done", [(0, 1)], pid=first.pid)
 
 
 def test_a_bug_in_the_engine_ends_the_process_and_acknowledges_nothing_of_it(broker, names, journal):

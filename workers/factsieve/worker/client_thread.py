@@ -41,6 +41,8 @@ _REBALANCE_IN_PROGRESS: Final = 27
 _FENCED_INSTANCE_ID: Final = 82
 _EXPELLED: Final = frozenset({_ILLEGAL_GENERATION, _UNKNOWN_MEMBER_ID, _FENCED_INSTANCE_ID})
 
+DEFAULT_GENERATION_ID: Final = -1
+_CLIENT_STOP_S: Final = 1.0
 _ERROR_PAUSE_S: Final = 0.5
 
 
@@ -103,6 +105,31 @@ class SafeConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] #
         if not isinstance(coordinator, GroupCoordinator):
             raise Bug("the consumer has no group coordinator: a group id is missing")
         self._follow_heartbeats(coordinator)
+
+    async def on_thread_stop(self) -> None:
+        """Close the client within a bound. (Faust waits for a join under way, and for brokers that do not answer.)"""
+        await driver.ConsumerThread.on_thread_stop(
+            self
+        )  # not the driver's own, which closes the client without a bound
+        consumer = self._consumer
+        if consumer is None or consumer._coordinator is None:
+            return
+        await self._cut_join(consumer._coordinator)
+        try:
+            await asyncio.wait_for(consumer.stop(), _CLIENT_STOP_S)
+        except (TimeoutError, KafkaError) as error:
+            log.warning("client_stop_failed", error=repr(error))
+            await consumer._client.close()
+
+    async def _cut_join(self, coordinator: Any) -> None:
+        """End a join under way. Its answer may take as long as a rebalance, and the broker reads nothing of us before."""
+        task = coordinator._coordination_task
+        if task.done() or not coordinator._performed_join_prepare:
+            return
+        log.info("join_cut_short")
+        task.cancel()
+        await asyncio.wait({task}, timeout=_CLIENT_STOP_S)
+        coordinator.generation = DEFAULT_GENERATION_ID  # else it would ask to leave, on the connection that waits
 
     def _create_worker_consumer(self, transport: Any) -> Any:
         accept_any_header_names()

@@ -262,8 +262,8 @@ class SafeConsumer(driver.Consumer):  # type: ignore[misc] # untyped upstream
         return self.coupling.feeds.incomplete + sum(self._thread.backlog(tp) for tp in tuple(self._assigned))
 
     def lag_of(self, name: TopicPartition) -> int:
-        """Return how many offsets the broker has behind our position in one partition."""
-        return self._thread.backlog(TP(*name))
+        """Return how many records of one partition are not done, at the broker and here."""
+        return self.coupling.feeds.incomplete_of(name) + self._thread.backlog(TP(*name))
 
 
 class SafeTransport(driver.Transport):  # type: ignore[misc] # untyped upstream

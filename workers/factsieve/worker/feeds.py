@@ -235,6 +235,11 @@ class Feeds:
         """Return how many fetched records are not done, in all assigned partitions. May be read from any thread."""
         return sum(feed.tracker.incomplete for feed in list(self._feeds.values()))
 
+    def incomplete_of(self, name: TopicPartition) -> int:
+        """Return how many fetched records of one partition are not done."""
+        feed = self._feeds.get(name)
+        return 0 if feed is None else feed.tracker.incomplete
+
     async def _pump(self, feed: _Feed) -> None:
         handed_over = 0
         try:

@@ -25,8 +25,9 @@ EXIT_OK: Final = 0
 EXIT_BUG: Final = 1
 EXIT_UNREACHABLE: Final = 3
 
-_RESERVE_SHARE: Final = 0.35
-_RESERVE_MAX_S: Final = 6.0
+_RESERVE_SHARE: Final = 0.5
+_RESERVE_MAX_S: Final = 8.0
+_PART_SHARE: Final = 0.75
 _BEAT_S: Final = 0.5
 _HARD_EXIT_MARGIN_S: Final = 0.5
 
@@ -163,14 +164,19 @@ class _Run:
         if drain and consumer is not None:
             wait_s = max(0.0, deadline - time.monotonic() - reserve_s)
             await self._bounded("consumer", self._leave(wait_s), wait_s + reserve_s / 2)
-        await self._bounded("engine", self._app.engine.stop(), (deadline - time.monotonic()) / 3)
+        await self._bounded("engine", self._app.engine.stop(), self._share(deadline))
         if self._start is not None:
             self._start.cancel()
             await asyncio.gather(self._start, return_exceptions=True)
-            await self._bounded("kafka", self._app.stop(), (deadline - time.monotonic()) / 2)
+            await self._bounded("kafka", self._app.stop(), self._share(deadline))
         for close in self._options.closers:
-            await self._bounded(getattr(close, "__qualname__", "client"), close(), (deadline - time.monotonic()) / 2)
-        await self._bounded("health", self._health.stop(), deadline - time.monotonic())
+            await self._bounded(getattr(close, "__qualname__", "client"), close(), self._share(deadline))
+        await self._bounded("health", self._health.stop(), self._share(deadline))
+
+    @staticmethod
+    def _share(deadline: float) -> float:
+        """Return how long one part may take of what is left."""
+        return _PART_SHARE * (deadline - time.monotonic())
 
     async def _leave(self, timeout_s: float) -> None:
         consumer = self._app.safe_consumer
