@@ -30,7 +30,7 @@ def question(
     allowed=frozenset(Kind),
     namespace="n",
 ):
-    near = tuple(Choice(text=each, similarity=0.8, stated_at=AT, findings=("name: Porto / Lisbon",)) for each in stored)
+    near = tuple(Choice(text=each, similarity=0.8, stated_at=AT) for each in stored)
     return Question(text=text, occurred_at=AT, neighbours=near, allowed=allowed, namespace=namespace)
 
 
@@ -86,7 +86,7 @@ def test_puts_texts_as_data_and_neighbours_by_index():
         (0, "Ana lives in Lisbon."),
         (1, "Ana likes tea."),
     ]
-    assert document["stored"][0]["differences"] == ["name: Porto / Lisbon"]
+    assert any("porto" in difference.casefold() for difference in document["stored"][0]["differences"])
     assert document["allowed"] == ["add", "supersede"]
     schema = request.body["response_format"]["json_schema"]
     assert schema["strict"] is True

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 import msgspec
 
+from factsieve.core import memo
 from factsieve.core.facts import Kind
-from factsieve.core.judging import Question
+from factsieve.core.judging import Choice, Question
 
 REASON_CHARS: Final = 300
 TEXT_CHARS: Final = 20_000
@@ -85,7 +86,7 @@ def messages(question: Question) -> list[dict[str, str]]:
                 "index": index,
                 **_statement(near.text, near.stated_at.isoformat(), near.slot),
                 "similarity": round(near.similarity, 3),
-                "differences": list(near.findings),
+                "differences": _differences(question, near),
             }
             for index, near in enumerate(question.neighbours)
         ],
@@ -93,6 +94,12 @@ def messages(question: Question) -> list[dict[str, str]]:
     }
     content = json.dumps(document, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
     return [{"role": "system", "content": SYSTEM}, {"role": "user", "content": content}]
+
+
+def _differences(question: Question, near: Choice) -> list[str]:
+    """Return what the guard finds that the two texts say differently, as "kind: candidate / stored"."""
+    comparison = memo.compare(question.text, question.occurred_at, near.text, near.stated_at)
+    return [f"{f.kind}: {f.ours} / {f.theirs}" for f in (*comparison.findings, *comparison.novelty)]
 
 
 def repair(question: Question, reply: str, fault: Fault) -> list[dict[str, str]]:

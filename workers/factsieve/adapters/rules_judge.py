@@ -14,7 +14,7 @@ from factsieve.core import memo
 from factsieve.core.errors import FactsieveError
 from factsieve.core.facts import Kind
 from factsieve.core.judging import Question, Verdict
-from factsieve.core.replace import SURE, NliScores, Reading, Relation, relate
+from factsieve.core.replace import SURE, NliScores, Reading, Relation, far_apart, has_change_words, relate
 
 REVIEW: Final = "conflict"
 SURE_TO_REVISE: Final = 0.6
@@ -62,17 +62,33 @@ class RulesJudge:
 
     async def answer(self, question: Question) -> Verdict:
         """Return the verdict on a question. A scorer that fails is done without: then the rules answer alone, and say so."""
-        pairs = [(near.text, question.text) for near in question.neighbours]
-        scores: Sequence[NliScores | None] = [None] * len(pairs)
+        near = [index for index in range(len(question.neighbours)) if not is_far(question, index)]
+        scores: dict[int, NliScores] = {}
         without = ""
-        if self._scorer is not None and pairs:
+        if self._scorer is not None and near:
+            pairs = [(question.neighbours[index].text, question.text) for index in near]
             try:
-                scores = await self._scorer.score_pairs(pairs)
+                scores = dict(zip(near, await self._scorer.score_pairs(pairs), strict=True))
             except FactsieveError as error:
                 without = f" (without NLI: {error})"
-        readings = [read(question, index, scores[index]) for index in range(len(pairs))]
+        readings = [
+            read(question, index, scores.get(index)) if index in near else FAR_APART
+            for index in range(len(question.neighbours))
+        ]
         verdict = decide(question, readings, self._name)
         return msgspec.structs.replace(verdict, reason=verdict.reason + without) if without else verdict
+
+
+FAR_APART: Final = Reading(Relation.UNRELATED, 0.85, "about something else")
+
+
+def is_far(question: Question, index: int) -> bool:
+    """Return whether a neighbour has so little in common with the candidate that nothing more need be read of it."""
+    near = question.neighbours[index]
+    if question.slot is not None and question.slot == near.slot:
+        return False
+    ours, theirs = memo.features_of(question.text, question.occurred_at), memo.features_of(near.text, near.stated_at)
+    return far_apart(ours, theirs, near.similarity) and not has_change_words(question.text)
 
 
 def read(question: Question, index: int, nli: NliScores | None = None) -> Reading:

@@ -387,7 +387,7 @@ def _question(case: Case, facts: tuple[Scored, ...], allowed: frozenset[Kind], *
     return Question(
         text=case.candidate.text,
         occurred_at=case.at,
-        neighbours=tuple(_choice(case, scored) for scored in facts),
+        neighbours=tuple(_choice(scored) for scored in facts),
         allowed=allowed,
         slot=case.candidate.slot,
         confirm=confirm,
@@ -395,13 +395,9 @@ def _question(case: Case, facts: tuple[Scored, ...], allowed: frozenset[Kind], *
     )
 
 
-def _choice(case: Case, scored: Scored) -> Choice:
-    findings: tuple[str, ...] = ()
-    if case.policy.skip_guard != "off":
-        comparison = case.compare(scored.fact)
-        findings = tuple(f"{f.kind}: {f.ours} / {f.theirs}" for f in (*comparison.findings, *comparison.novelty))
+def _choice(scored: Scored) -> Choice:
     fact = scored.fact
-    return Choice(fact.text, scored.similarity, first_stated(fact), fact.slot, findings)
+    return Choice(fact.text, scored.similarity, first_stated(fact), fact.slot)
 
 
 def _rivals(case: Case, fact: Fact) -> list[Fact]:

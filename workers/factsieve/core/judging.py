@@ -14,7 +14,6 @@ class Choice(msgspec.Struct, frozen=True):
     similarity: float
     stated_at: datetime
     slot: str | None = None
-    findings: tuple[str, ...] = ()  # the guard's findings against the candidate, "kind: ours / theirs"
 
 
 class Question(msgspec.Struct, frozen=True):

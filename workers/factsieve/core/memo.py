@@ -39,6 +39,4 @@ def _comparison(candidate: str, candidate_at: datetime, stored: str, stored_at: 
 
 def compare(candidate: str, candidate_at: datetime, stored: str, stored_at: datetime) -> guard.Comparison:
     """Return the guard's comparison of a candidate's text with a stored one's."""
-    return _comparison(
-        candidate, _said_at(candidate, candidate_at), stored, _said_at(stored, stored_at)
-    )
+    return _comparison(candidate, _said_at(candidate, candidate_at), stored, _said_at(stored, stored_at))

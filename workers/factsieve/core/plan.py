@@ -356,9 +356,7 @@ def _add_history(draft: Draft, candidate: Candidate, ruling: Ruling, decided_by:
     return fact
 
 
-def cut_history(
-    draft: Draft, placement: timeline.Insert, by: str, at: datetime, decided_by: str, reason: str
-) -> None:
+def cut_history(draft: Draft, placement: timeline.Insert, by: str, at: datetime, decided_by: str, reason: str) -> None:
     """End what was taken to be true at the time of a late statement (`by`, made at `at`), until it was stated again if it was."""
     cut = placement.cut
     if cut is None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from factsieve.core.guard.lexicon import VOTES
@@ -26,6 +27,7 @@ JUDGED: Final = frozenset(
 """Languages whose negators are known."""
 
 
+@lru_cache(maxsize=8192)
 def detect(text: str) -> str:
     """Return the language code of normalised `text`; `en` where nothing speaks for another, `und` for a script without rules here."""
     if not text.isascii():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 from typing import Final
 
 _TABLE: Final[dict[int, str]] = {
@@ -32,6 +33,7 @@ _LONE: Final = re.compile("[\ud800-\udfff]")  # half a character: it cannot be s
 _DIGIT: Final = re.compile(r"[^\W\D0-9]")
 
 
+@lru_cache(maxsize=8192)
 def normalise(text: str) -> str:
     """Return `text` in compatibility form (NFKC) with plain quotes, dashes, digits and without invisible marks.
 
@@ -46,6 +48,7 @@ def normalise(text: str) -> str:
     return _DIGIT.sub(lambda found: str(unicodedata.decimal(found[0])), text)
 
 
+@lru_cache(maxsize=8192)
 def fold(text: str) -> str:
     """Return normalised `text` in one case, with single spaces and without final punctuation: equal folds say the same."""
     folded = " ".join(text.casefold().split())

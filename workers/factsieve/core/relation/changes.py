@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -180,7 +181,8 @@ def _in(token: Token, others: list[str]) -> bool:
     return any(_alike(o, token.low) for o in others)
 
 
-def _signs(plain: str) -> set[str]:
+@lru_cache(maxsize=8192)
+def _signs(plain: str) -> frozenset[str]:
     found = {
         "end": _END.search(plain),
         "move": _MOVE.search(plain),
@@ -189,10 +191,10 @@ def _signs(plain: str) -> set[str]:
         "instead": _INSTEAD.search(plain) and "instead of" not in plain.casefold(),
         "not": _NOT_VALUE.search(plain),
     }
-    return {name for name, match in found.items() if match}
+    return frozenset(name for name, match in found.items() if match)
 
 
-def _reset(signs: set[str], clause: Clause, theirs: list[Token], rest: list[Token]) -> bool:
+def _reset(signs: frozenset[str], clause: Clause, theirs: list[Token], rest: list[Token]) -> bool:
     """Return whether only the old time or amount is left unsaid because a new one, or none, takes its place."""
     timed = [t for t in theirs if t.number or t.low in w.CALENDAR]
     if "reset" in signs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 from factsieve.core.guard.textnorm import normalise
@@ -58,6 +59,7 @@ def is_wish(text: str) -> bool:
     return bool(_WISH.search(normalise(text)))
 
 
+@lru_cache(maxsize=8192)
 def weight(text: str) -> int:
     """Return how firmly something is stated: 0 asks, 1 guesses, 2 plans, 3 states."""
     if is_question(text):
