@@ -31,8 +31,9 @@ def draw(
     except ImportError as error:
         raise BadSettings(f"a plot needs matplotlib ({error}): pip install 'factsieve[plot]'") from None
     figure = Figure(figsize=(15, 9), dpi=110, layout="constrained")
-    rooms: dict[str, Any] = figure.subplot_mosaic([["recall", "false", "third"], ["groups", "groups", "groups"]])
-    left, right, third, lower = (rooms[name] for name in ("recall", "false", "third", "groups"))
+    top, bottom = figure.subfigures(2, 1, height_ratios=(1.05, 1))
+    left, right, third = top.subplots(1, 3)
+    lower = bottom.subplots()
     gates = list(dict.fromkeys(point.gate for point in points))
     _curves(left, points, gates, "recall", "Recall: duplicates that are skipped")
     _curves(right, points, gates, "false_skip_rate", "False skips: other pairs that are skipped (log)")
@@ -120,14 +121,14 @@ def _vetoes(axes: "Axes", points: Sequence[Point], chosen: Point | None) -> None
     )
     other.set_ylim(0, max(0.001, 1.3 * max(p.false_skip_rate for p in points)))
     other.yaxis.set_major_formatter(_percent(2))
-    axes.set_xticks(list(places), [f"{p.cuts.veto:g}" for p in points])
+    axes.set_xticks(list(places), [f"{p.cuts.veto:g}" for p in points], fontsize=8)
     axes.set_xlabel("NLI veto: a contradiction above this refuses a skip")
     axes.set_title(f"NLI veto, at skip threshold {points[0].cuts.threshold:g}", fontsize=11, loc="left")
     axes.grid(alpha=0.3)
     if chosen is not None:
         axes.axvline([p.cuts.veto for p in points].index(chosen.cuts.veto), color="#2e8540", linewidth=1.2)
     lines = [*axes.get_lines()[:2], *other.get_lines()]
-    other.legend(lines, [str(line.get_label()) for line in lines], fontsize=9, loc="center left")
+    other.legend(lines, [str(line.get_label()) for line in lines], fontsize=9, loc="center right")
 
 
 def _groups(axes: "Axes", points: Sequence[Point], gates: Sequence[Gate], chosen: Point) -> None:
