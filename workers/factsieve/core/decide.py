@@ -354,10 +354,12 @@ def _ruling(
 
 
 def _findings(case: Case, matched: Fact | None) -> tuple[FindingNote, ...]:
-    """Return what the guard has against the matched fact (for an `add`: against the nearest relevant one)."""
+    """Return what the guard has against the matched fact (for an `add`: against the nearest one, if it is near)."""
     if case.exact or case.window is not None:
         return ()
-    fact = matched if matched is not None else (case.relevant[0].fact if case.relevant else None)
+    fact = matched
+    if fact is None and case.relevant and case.relevant[0].similarity >= case.policy.ambiguous_threshold:
+        fact = case.relevant[0].fact
     if fact is None or case.policy.skip_guard == "off":
         return ()
     comparison = case.compare(fact)

@@ -167,9 +167,9 @@ class SupersessionRecord(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Erasure(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Whose texts the ledger must not hold any more: those of facts from a revision on (1: of the whole fact), and those of events."""
+    """Whose texts the ledger must not hold any more: those of facts (only of the revisions named; empty: of all), and those of events."""
 
-    revisions: dict[str, int] = {}
+    facts: dict[str, tuple[int, ...]] = {}
     event_keys: tuple[str, ...] = ()
 
 

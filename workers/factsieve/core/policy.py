@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Literal
 
 import msgspec
@@ -60,7 +61,7 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def fingerprint(self) -> str:
         """Return a short hex digest of every field."""
-        return hashlib.sha256(msgspec.json.encode(self)).hexdigest()[:12]
+        return _fingerprint(self)
 
     def band(self, similarity: float | None) -> Band:
         """Return where a best similarity lies; each threshold belongs to the band above it."""
@@ -73,6 +74,11 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
         if similarity >= self.supersede_threshold:
             return Band.SUPERSEDE_ELIGIBLE
         return Band.NEW
+
+
+@lru_cache(maxsize=1024)
+def _fingerprint(policy: Policy) -> str:
+    return hashlib.sha256(msgspec.json.encode(policy)).hexdigest()[:12]
 
 
 class Policies(msgspec.Struct, frozen=True):

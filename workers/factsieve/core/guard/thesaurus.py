@@ -166,11 +166,16 @@ def normal_form(lower: str, language: str, *, written_small: bool) -> str:
     return lower
 
 
-def _pointers(synset: str, kind: str) -> list[str]:
+@lru_cache(maxsize=65536)
+def _links(synset: str) -> dict[str, tuple[str, ...]]:
+    links: dict[str, tuple[str, ...]] = {}
     for group in _network().synsets.get(synset, "").split():
-        if group[0] == kind:
-            return group[1:].split(",")
-    return []
+        links.setdefault(group[0], tuple(group[1:].split(",")))
+    return links
+
+
+def _pointers(synset: str, kind: str) -> tuple[str, ...]:
+    return _links(synset).get(kind, ())
 
 
 @lru_cache(maxsize=16384)
@@ -179,6 +184,8 @@ def _above(word: str, depth: int) -> frozenset[str]:
     frontier: set[str] = set(_senses(word))
     for _ in range(depth):
         frontier = {above for synset in frontier for above in _pointers(synset, "h")} - found
+        if not frontier:
+            break
         found |= frontier
     return frozenset(found)
 

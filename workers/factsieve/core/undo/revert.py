@@ -98,6 +98,10 @@ class Revert:
             )
         if decision.decision is Kind.SKIP and self.drop:
             return Outcome("refused", "a revert stores the statement that was skipped: there is nothing to drop")
+        gone = set(decision.superseded_ids) - {part.now.fact_id for part in self.parts}
+        if (gone and not self.force) or (not self.parts and decision.decision not in (None, Kind.SKIP)):
+            named = ", ".join(sorted(gone)) or "what it changed"
+            return Outcome("refused", f"{named}: erased, and can not come back")
         changed = [part for part in self.parts if self._changed_since(part)]
         if changed and not self.force:
             named = "; ".join(dict.fromkeys(_change(part) for part in changed[:3]))
@@ -126,6 +130,8 @@ class Revert:
         now, after, before = part.now, part.after, part.before
         assert before is not None
         if now.decision_id in self.held.reverts:
+            if not same(now, before, CORE):
+                self.left[now.fact_id] = None
             return
         if same(before, after, CORE) and self._came_back:
             return  # only counts and links were changed, and that was undone together with what was changed besides

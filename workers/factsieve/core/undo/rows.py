@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from factsieve.core.decision import ChangeType, Entry, JudgeNote, Replaced
+from factsieve.core.decision import ChangeType, Entry, Erasure, JudgeNote, Replaced
 from factsieve.core.facts import FOREVER, STATED_AT_LIMIT, Fact, Status
 from factsieve.core.plan import Draft, archived_id
 
@@ -30,13 +30,17 @@ COMPATIBLE_LIMIT: Final = 64
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """What became of a command: `kind` applied, refused or no_op. `fact` is the one that it is about, as it was before."""
+    """What became of a command: `kind` applied, refused or no_op. `fact` is the one that it is about, as it was before.
+
+    `dropped` are the facts that it withdrew, `erases` what the ledger must not hold any more.
+    """
 
     kind: str
     reason: str
     fact: Fact | None = None
     dropped: tuple[str, ...] = ()
     judges: tuple[JudgeNote, ...] = ()
+    erases: Erasure | None = None
 
 
 class Held(msgspec.Struct, frozen=True):
