@@ -53,11 +53,20 @@ down: $(STAMP) ## stop what `make up` started
 
 .PHONY: test
 test: $(STAMP) ## run the tests that need nothing but pip's packages, in random order
-	@$(BIN)/python -m pytest -m "not kafka" $(ARGS)
+	@$(BIN)/python -m pytest -m "not kafka and not package" $(ARGS)
 
 .PHONY: test-kafka
 test-kafka: $(STAMP) ## run the suite against a real Apache Kafka (needs Java 17 and Maven, which fetches Kafka once)
 	@$(BIN)/python -m pytest -m kafka --timeout=600 $(ARGS)
+
+.PHONY: package
+package: $(STAMP) ## build the wheel and install it alone, as the image does (needs a network)
+	@$(BIN)/python -m pytest -m package --timeout=900 $(ARGS)
+
+.PHONY: simulate
+SEEDS ?= 2000
+simulate: $(STAMP) ## run the engine through SEEDS seeds of crashes, rebalances and failing services on a virtual clock
+	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) $(ARGS)
 
 .PHONY: check
 check: $(STAMP) ## ruff, mypy --strict, import-linter, schemas, settings named in the docs

@@ -18,7 +18,7 @@ def run(command: list[str], cwd: Path, **environment: str) -> str:
     return done.stdout
 
 
-@pytest.mark.slow
+@pytest.mark.package
 @pytest.mark.timeout(900)
 def test_the_steps_lead_to_a_command_that_works(tmp_path: Path) -> None:
     """Every RUN of the build stage, in a copy of what the builder is sent; then the command runs without the repository."""
