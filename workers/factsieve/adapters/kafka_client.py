@@ -1,12 +1,14 @@
 """How a Kafka client reaches its brokers: addresses, TLS and SASL, as options of aiokafka's clients."""
 
+import asyncio
 import ssl
-from collections.abc import Iterable, Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Literal
 
 import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaError
 
 from factsieve.core.errors import BadSettings, Transient
@@ -97,6 +99,27 @@ def kafka_errors(doing: str) -> Iterator[None]:
         raise KafkaTransient(f"{doing}: {describe(error)}", retriable=bool(error.retriable)) from error
     except (OSError, TimeoutError) as error:
         raise KafkaTransient(f"{doing}: {error or type(error).__name__}", retriable=True) from error
+
+
+async def stop_within(client: AIOKafkaClient, stop: Coroutine[Any, Any, object], timeout_s: float) -> bool:
+    """Run `stop`, which ends with closing aiokafka's `client`; cut its connections where that takes longer than `timeout_s`.
+
+    Over TLS a peer may take its time to say goodbye, and one that died never does. Returns whether it stopped by itself. What `stop`
+    raises is not raised: nothing more can be done about it.
+    """
+    writers = [connection._writer for connection in client._conns.values()]
+    transports = [writer.transport for writer in writers if writer is not None]
+    task = asyncio.ensure_future(stop)
+    done, _pending = await asyncio.wait({task}, timeout=timeout_s)
+    if not done:
+        for transport in transports:
+            transport.abort()
+        done, _pending = await asyncio.wait({task}, timeout=timeout_s)
+        if not done:
+            task.cancel()
+            await asyncio.wait({task}, timeout=timeout_s)
+        return False
+    return task.cancelled() or task.exception() is None
 
 
 def describe(error: BaseException) -> str:

@@ -18,7 +18,7 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
-from factsieve.adapters.kafka_client import KafkaSecurity, KafkaTransient, describe, kafka_errors
+from factsieve.adapters.kafka_client import KafkaSecurity, KafkaTransient, describe, kafka_errors, stop_within
 from factsieve.core.offsets import Partitioner, partition_for
 from factsieve.ports import Message
 
@@ -206,21 +206,19 @@ class KafkaOutbox:
             await self._abort(producer)
 
     async def _close(self, producer: AIOKafkaProducer) -> None:
-        try:
-            await asyncio.wait_for(producer.stop(), self._options.stop_timeout_s)
-        except (TimeoutError, KafkaError, OSError) as error:
-            log.warning("producer_stop_failed", error=describe(error))
-            await self._abort(producer)
+        if not _has_ended(producer):
+            with contextlib.suppress(TimeoutError, KafkaError):
+                await asyncio.wait_for(producer.flush(), self._options.stop_timeout_s)
+        await self._abort(producer)
 
     async def _abort(self, producer: AIOKafkaProducer) -> None:
-        """Close the connections at once: what was not sent yet is not sent any more."""
+        """Close the connections: what was not sent yet is not sent any more."""
         producer._closed = True
         task = producer._sender.sender_task
         if task is not None and not task.done():
             task.cancel()
             await asyncio.wait({task}, timeout=_ABORT_S)
-        with contextlib.suppress(KafkaError, OSError, TimeoutError):
-            await asyncio.wait_for(producer.client.close(), _ABORT_S)
+        await stop_within(producer.client, producer.client.close(), _ABORT_S)
 
 
 class _Partitioner:

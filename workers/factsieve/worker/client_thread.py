@@ -24,6 +24,7 @@ from aiokafka.structs import TopicPartition as KafkaTopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
+from factsieve.adapters.kafka_client import stop_within
 from factsieve.adapters.kafka_records import accept_any_header_names
 from factsieve.core.errors import Bug
 from factsieve.worker.feeds import Feeds
@@ -115,11 +116,7 @@ class SafeConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] #
         if consumer is None or consumer._coordinator is None:
             return
         await self._cut_join(consumer._coordinator)
-        try:
-            await asyncio.wait_for(consumer.stop(), _CLIENT_STOP_S)
-        except (TimeoutError, KafkaError) as error:
-            log.warning("client_stop_failed", error=repr(error))
-            await consumer._client.close()
+        await stop_within(consumer._client, consumer.stop(), _CLIENT_STOP_S)
 
     async def _cut_join(self, coordinator: Any) -> None:
         """End a join under way. Its answer may take as long as a rebalance, and the broker reads nothing of us before."""
