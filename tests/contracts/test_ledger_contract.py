@@ -3,11 +3,14 @@
 import asyncio
 import hashlib
 
+import pytest
 from contract_values import T0, Box, new_id, new_namespace
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from factsieve.core.errors import Transient
 from factsieve.core.facts import FOREVER
+from factsieve.core.ids import decision_id
 from factsieve.ports import Ledger, LedgerPointer
 
 
@@ -151,6 +154,96 @@ class TestPointers:
             return await store.lookup(list(pointers))
 
         assert ledger.run(scenario) == pointers
+
+    def test_pointers_are_found_by_decision(self, ledger):
+        """The id of an event's decision leads to the same pointer; ids of records and unknown ones lead nowhere."""
+        pointers = {new_key(): LedgerPointer(new_id(), number) for number in range(20)}
+        record_id = new_id()
+
+        async def scenario(store):
+            await store.point(pointers)
+            await store.insert({record_id: (b'"x"', fields_of(new_namespace()))})
+            return await store.decided([*map(decision_id, pointers), record_id, new_id()])
+
+        assert ledger.run(scenario) == {decision_id(key): pointer for key, pointer in pointers.items()}
+
+
+class TestScrubbing:
+    def test_records_are_found_by_the_facts_whose_texts_they_hold(self, ledger):
+        """Any of the facts will do, in that namespace alone; records of others and pointers are left out."""
+        namespace, other = new_namespace(), new_namespace()
+        facts = [new_id() for _ in range(3)]
+        held = {new_id(): (f'"{n}"'.encode(), fields_of(namespace, *facts[: n % 3])) for n in range(60)}
+
+        async def scenario(store):
+            await store.insert(held)
+            await store.insert({new_id(): (b'"theirs"', fields_of(other, *facts))})
+            await store.point({new_key(): LedgerPointer(new_id(), 0)})
+            first = {key: body async for key, body in store.holding(namespace, [facts[0]])}
+            assert first == {key: body for n, (key, (body, _)) in enumerate(held.items()) if n % 3}
+            assert {key async for key, _ in store.holding(namespace, [facts[1], new_id()])} == {
+                key for n, key in enumerate(held) if n % 3 == 2
+            }
+            assert [key async for key, _ in store.holding(namespace, [facts[2]])] == []
+            assert [key async for key, _ in store.holding(namespace, [])] == []
+
+        ledger.run(scenario)
+
+    def test_a_scrubbed_record_has_another_body_and_is_still_found(self, ledger):
+        """Body and digest are replaced: later reads, scans and inserts meet the new one; doing it again changes nothing."""
+        namespace, fact_id, record_id, other = new_namespace(), new_id(), new_id(), new_id()
+        old, new = b'{"text":"secret"}', b'{"text":""}'
+
+        async def scenario(store):
+            await store.insert({record_id: (old, fields_of(namespace, fact_id)), other: (old, fields_of(namespace))})
+            for _ in range(2):
+                await store.scrub({record_id: (old, new)})
+                assert await store.records([record_id, other]) == {record_id: new, other: old}
+            assert await scanned(store, namespace) == sorted([new, old])
+            assert [key async for key, _ in store.holding(namespace, [fact_id])] == [record_id]
+            again = await store.insert({record_id: (old, fields_of(namespace, fact_id))})
+            assert again == {record_id: new}
+            await store.scrub({record_id: (new, b"{}")})
+            assert await store.records([record_id]) == {record_id: b"{}"}
+            await store.scrub({})
+
+        ledger.run(scenario)
+
+    def test_a_record_that_changed_meanwhile_is_not_overwritten(self, ledger):
+        """Of two writers that read the same body the second is told to read again, and undoes nothing."""
+        record_id = new_id()
+
+        async def scenario(first, second):
+            await first.insert({record_id: (b'"one two"', fields_of(new_namespace(), new_id()))})
+            await first.scrub({record_id: (b'"one two"', b'"two"')})
+            with pytest.raises(Transient, match="read it again"):
+                await second.scrub({record_id: (b'"one two"', b'"one"')})
+            assert await second.records([record_id]) == {record_id: b'"two"'}
+
+        ledger.run_two(scenario)
+
+    def test_of_writers_at_once_none_undoes_the_other(self, ledger):
+        """Two writers scrub different things of 20 records at once, reading again when told so: nothing of either is left."""
+        records = [new_id() for _ in range(20)]
+        namespace = new_namespace()
+
+        async def scenario(first, second):
+            await first.insert({one: (b'"one two"', fields_of(namespace, new_id())) for one in records})
+
+            async def scrub(store, record_id, word):
+                for _ in range(20):
+                    body = (await store.records([record_id]))[record_id]
+                    try:
+                        return await store.scrub({record_id: (body, body.replace(word, b""))})
+                    except Transient:
+                        continue
+                raise AssertionError("never done")
+
+            for record_id in records:
+                await asyncio.gather(scrub(first, record_id, b"one"), scrub(second, record_id, b"two"))
+                assert await first.records([record_id]) == {record_id: b'" "'}
+
+        ledger.run_two(scenario)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

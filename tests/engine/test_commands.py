@@ -468,3 +468,165 @@ def test_a_command_again_is_told_again_and_does_nothing() -> None:
 
 def question_texts(question: Question) -> list[str]:
     return [choice.text for choice in question.neighbours]
+
+
+def everything_stored(world: World) -> str:
+    """Return all that the stores hold, as text."""
+    rows = asyncio.run(world.facts.select(None, current_only=False))
+    records = [body for body, _ in world.ledger._records.values()]
+    return "\n".join([*map(repr, rows), *(body.decode() for body in records)])
+
+
+def vectors_of(world: World, fact_id: str) -> list[Any]:
+    rows = asyncio.run(world.facts.history("team", fact_id))
+    return list(asyncio.run(world.facts.vectors([row.point_id for row in rows])).values())
+
+
+class TestErase:
+    SECRET = "ana has the access code 4711"
+
+    def test_nothing_of_a_fact_is_left(self) -> None:
+        """Text, history, vectors and ledger: gone; others' texts stay; the compacted topic gets a tombstone."""
+        world = world_of(Kind.ADD)
+        say(world, Kind.ADD, "the api port is now 8080")
+        world.judge.script = always(Kind.UPDATE, reason="says code 4711")
+        records = [
+            world.record(self.SECRET, 10),
+            world.record(self.SECRET + " now", 200, slot=None),
+            world.record(self.SECRET + " now", 300),
+        ]
+        world.run(records)
+        secret = fact(world, self.SECRET + " now")
+        done = order(world, "erase", fact_id=secret.fact_id)
+        assert (done["outcome"], done["text"], done["fact_id"]) == ("applied", "", secret.fact_id)
+        assert "4711" not in everything_stored(world)
+        assert "the api port is now 8080" in everything_stored(world)
+        assert {tuple(vector) for vector in vectors_of(world, secret.fact_id)} == {(1.0, *[0.0] * 63)}
+        assert "4711" not in json.dumps(done)
+        assert told(world)[-1] == ("erased", "")
+        assert world.outbox.latest("facts")[secret.fact_id.encode()] is None
+        state = world.state()
+        assert order(world, "erase", fact_id=secret.fact_id)["outcome"] == "no_op"
+        assert world.state() == state
+        # again, at the same place and by a replay: nothing comes back, nothing is told
+        world.outbox.clear()
+        world.run(records)
+        world.run([world.record(self.SECRET, 10, event=f"e{records[0].offset}", replay="r1")])
+        assert world.state() == state
+        assert {(d["decision"], d["reason"], d["text"]) for d in world.decisions()} == {("skip", "erased", "")}
+        assert "4711" not in repr(world.outbox.messages)
+        # a new statement is a new fact
+        world.run([world.record(self.SECRET, 900, event="new")])
+        assert self.SECRET in texts(world)
+
+    def test_of_a_statement_that_was_skipped(self) -> None:
+        """A repeat's own words are in the ledger alone, and go; the fact stays."""
+        world = world_of(Kind.ADD)
+        say(world, Kind.SKIP, "the access code of the door is 4711")
+        world.run([world.record("the access code of the door is 0815", 300)])
+        assert decision_of(world, "e1")["decision"] == "skip"
+        done = order(world, "erase", event_id="e1", ce_source="test")
+        assert (done["outcome"], done["about_decision_id"]) == ("applied", decision_of(world, "e1")["decision_id"])
+        assert "0815" not in everything_stored(world)
+        assert texts(world) == ["the access code of the door is 4711"]
+        assert order(world, "erase", event_id="e1", ce_source="test")["outcome"] == "no_op"
+        assert revert(world, "e1")["outcome"] == "refused"
+
+    def test_of_a_statement_that_reworded_a_fact(self) -> None:
+        """The fact gets its former wording back, the erased one is in none of its rows."""
+        world = world_of(Kind.ADD)
+        say(world, Kind.UPDATE, "the access code is secret", "the access code is secret 4711")
+        head = world.current()[0]
+        assert order(world, "erase", event_id="e1")["outcome"] == "applied"
+        assert texts(world) == ["the access code is secret"]
+        assert world.current()[0].fact_id == head.fact_id
+        assert world.current()[0].revision > head.revision
+        assert "4711" not in everything_stored(world)
+        assert told(world)[-1] == ("reverted", "the access code is secret")
+        world.run([world.record("the access code is secret", 900)])
+        assert world.decisions()[-1]["reason"] == "exact_duplicate"
+
+    def test_of_a_statement_that_was_added(self) -> None:
+        """The fact that it made goes; what it superseded stays past."""
+        world = world_of(Kind.ADD)
+        say(world, Kind.SUPERSEDE, "the access code is 0815", "the access code is 4711")
+        assert order(world, "erase", event_key=decision_of(world, "e1")["event_key"])["outcome"] == "applied"
+        assert "4711" not in everything_stored(world)
+        assert fact(world, "the access code is 0815").status is Status.PAST
+
+    def test_a_merged_wording_that_rests_on_it_goes_too(self) -> None:
+        """The fact that took it up gets its former wording back, what it took up besides is current again."""
+        world = world_of(Kind.ADD)
+        say(world, Kind.ADD, "the code is now 4711", "the code is now 8081", "the code is now 8082")
+        world.judge.script = lambda q: Verdict(
+            choice=Kind.MERGE, judge="x", targets=(1, 0, 2), text="the code is now 8081 4711 8082"
+        )
+        world.run([world.record("the code is now 9", 900)])
+        assert texts(world) == ["the code is now 8081 4711 8082"]
+        world.run([world.record("the code is now 8081 4711 8082", 1500)])
+        absorbed = fact(world, "the code is now 4711")
+        done = order(world, "erase", fact_id=absorbed.fact_id)
+        assert done["outcome"] == "applied"
+        assert "4711" not in everything_stored(world)
+        assert texts(world) == ["the code is now 8081", "the code is now 8082"]
+
+    def test_an_erased_fact_answers_no_command(self) -> None:
+        """What is gone can not be brought back, withdrawn or decided about; nor can an erase be undone."""
+        world = world_of(Kind.ADD)
+        say(world, Kind.SUPERSEDE, "the access code is 0815", "the access code is 4711")
+        old = fact(world, "the access code is 0815")
+        done = order(world, "erase", fact_id=old.fact_id)
+        assert order(world, "revert", decision_id=done["decision_id"])["outcome"] == "refused"
+        assert order(world, "retract", fact_id=old.fact_id)["outcome"] == "refused"
+        assert revert(world, "e1")["outcome"] == "refused"
+        assert revert(world, "e0", drop_newer=True)["outcome"] == "refused"
+        assert texts(world) == ["the access code is 4711"]
+        assert order(world, "erase", fact_id="01943a5c-3f80-7a1b-9c2d-0123456789ab")["outcome"] == "refused"
+
+    def test_of_a_whole_namespace_in_parts(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Each command erases what one record can hold and says what is left; the last one is a no-op; others' facts stay."""
+        monkeypatch.setattr("factsieve.engine.erasures.FACTS_PER_COMMAND", 4)
+        world = world_of(Kind.ADD)
+        say(world, Kind.SUPERSEDE, *[f"the access code is {n} 4711" for n in range(10)])
+        world.run([world.record("the access code is 4711", namespace="other")])
+        outcomes = [order(world, "erase", whole_namespace=True)["outcome"] for _ in range(8)]
+        assert outcomes[:3] == ["applied"] * 3
+        assert outcomes[-1] == "no_op"
+        rows = asyncio.run(world.facts.select("team", current_only=False))
+        assert {row.text for row in rows} == {""}
+        assert texts_of(world, "other") == ["the access code is 4711"]
+        assert everything_stored(world).count("4711") == everything_stored_of(world, "other").count("4711")
+
+    def test_in_parts_where_a_fact_has_too_many_rows(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The fact itself goes last; the outcome says how many rows are left."""
+        monkeypatch.setattr("factsieve.engine.commands.POINTS_LIMIT", 4)
+        world = world_of(Kind.ADD)
+        say(world, Kind.UPDATE, *[f"the access code is {n} 4711" for n in range(4)])
+        fact_id = world.current()[0].fact_id
+        first = order(world, "erase", fact_id=fact_id)
+        assert (first["outcome"], "are left" in first["reason"]) == ("applied", True)
+        assert world.current()[0].fact_id == fact_id
+        order(world, "erase", fact_id=fact_id)
+        assert "4711" not in everything_stored(world)
+        assert order(world, "erase", fact_id=fact_id)["outcome"] == "no_op"
+
+
+def texts_of(world: World, namespace: str) -> list[str]:
+    return [fact.text for fact in world.current(namespace)]
+
+
+def everything_stored_of(world: World, namespace: str) -> str:
+    rows = asyncio.run(world.facts.select(namespace, current_only=False))
+    records = [body.decode() for body, fields in world.ledger._records.values() if fields["namespace"] == namespace]
+    return "\n".join([*map(repr, rows), *records])
+
+
+def test_a_command_that_changes_too_much_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A plan that would be too large for one record changes nothing, and says what to do."""
+    monkeypatch.setattr("factsieve.engine.commands.POINTS_LIMIT", 3)
+    world = world_of(Kind.ADD)
+    say(world, Kind.SUPERSEDE, "the api port is now 8080", "the api port is now 8081")
+    state = world.state()
+    done = revert(world, "e1")
+    assert (done["outcome"], "one by one" in done["reason"]) == ("refused", True)
+    assert world.state() == state

@@ -11,12 +11,13 @@ import msgspec
 
 from factsieve.core import ids, undo
 from factsieve.core.decision import Band, Decision, Entry
-from factsieve.core.errors import BadInput
+from factsieve.core.errors import Bug
 from factsieve.core.facts import NO_SIGNAL, Fact
 from factsieve.core.plan import Draft
 from factsieve.core.policy import Policies
 from factsieve.core.undo import Held, Outcome
 from factsieve.engine.desk import JudgeDesk
+from factsieve.engine.erasures import Eraser
 from factsieve.engine.reviews import Reviewer
 from factsieve.engine.wave import Wave
 from factsieve.ports import Embedder, FactStore, Ledger
@@ -66,6 +67,7 @@ class Planner:
         self._facts = stores.facts
         self._ledger = stores.ledger
         self._reviewer = Reviewer(stores.facts, stores.embedder, policies, desk)
+        self._eraser = Eraser(stores.facts, stores.ledger, self.entry_of)
 
     async def plan(self, issue: Issue) -> Planned:
         """Return outcome and effects of a command. Raises Transient."""
@@ -78,8 +80,16 @@ class Planner:
                 outcome, about = await self._revert(draft, issue)
             case "review":
                 outcome, about = await self._review(draft, issue)
+            case "erase":
+                outcome, about = await self._eraser.plan(
+                    draft,
+                    issue.body,
+                    limit=POINTS_LIMIT,
+                    reason=_reason(issue, "erased by an operator"),
+                    decided_by=issue.decided_by,
+                )
             case _:
-                raise BadInput("unknown_type", f"command {issue.kind!r} is not served by this version", field="ce_type")
+                raise Bug(f"no such command: {issue.kind!r}")
         if outcome.kind == "applied" and (much := _too_much(draft)):
             draft, outcome = _emptied(draft), Outcome("refused", much, outcome.fact)
         elif outcome.kind != "applied":
@@ -234,6 +244,7 @@ class Commander:
             changes=tuple(draft.changes),
             supersessions=tuple(draft.records),
             vectors=await self._given_vectors(draft),
+            erases=planned.outcome.erases,
         )
         return await wave.take_up_command(entry)
 

@@ -14,6 +14,7 @@ import msgspec
 from factsieve.core.decision import Entry, LedgerRecord
 from factsieve.core.errors import BadInput, Transient
 from factsieve.core.facts import Candidate
+from factsieve.core.undo import SCRUBBED_HASH
 from factsieve.engine.items import Item, Prepared, WaveLost
 from factsieve.engine.perform import Performer, ledger_fields, record_id_of
 from factsieve.engine.ports import Gathered, Observer, Ports
@@ -128,7 +129,7 @@ class Lane:
             entry = entries.get(item.event.event_key)
             if entry is None:
                 raise Transient("qdrant", f"the ledger's record of event {item.event.event_key} is not readable yet")
-            if entry.body_hash != item.event.body_hash:
+            if entry.body_hash not in (item.event.body_hash, SCRUBBED_HASH):
                 await self._tools.reject(item, _conflict(item, entry))
             else:
                 told.append((item, entry))

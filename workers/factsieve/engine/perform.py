@@ -1,18 +1,22 @@
 """From the ledger to the world: what is stored is performed, told and then acknowledged. All of it is harmless to repeat."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 
 import msgspec
+import numpy as np
 
-from factsieve.core.decision import Entry, LedgerRecord
+from factsieve.core.decision import Entry, Erasure, LedgerRecord
 from factsieve.core.errors import Transient
-from factsieve.core.facts import Candidate, Fact, Kind
+from factsieve.core.facts import Candidate, Fact, Kind, Status
 from factsieve.core.ids import derived_id
+from factsieve.core.undo import scrub
 from factsieve.engine.ports import Gathered, Observer, Ports
 from factsieve.engine.wave import WaveSettings, new_vectors, window_hit
 from factsieve.ports import FactWrite, LedgerPointer, Message, Vector, WindowHit
 from factsieve.wire import outbound
 from factsieve.wire.inbound import Command
+from factsieve.wire.ledger import decode_record, encode_record
 from factsieve.wire.topics import Topics
 
 
@@ -23,13 +27,24 @@ def record_id_of(namespace: str, first_event_key: str) -> str:
 
 def ledger_fields(record: LedgerRecord) -> dict[str, object]:
     """Return what the ledger indexes of a record: whose it is, which facts' texts it holds, whether it may be dropped some day."""
-    fact_ids = sorted({fact.fact_id for entry in record.entries for fact in entry.effects})
+    fact_ids = sorted({fact_id for entry in record.entries for fact_id in held_facts(entry)})
     return {
         "namespace": record.namespace,
         "fact_ids": fact_ids,
         "skips_only": all(entry.decision.decision is Kind.SKIP for entry in record.entries),
         "recorded_at": record.recorded_at.isoformat(),
     }
+
+
+def held_facts(entry: Entry) -> set[str]:
+    """Return the facts whose texts an entry may hold: written, matched, replaced, or quoted by a judge or the guard."""
+    decision = entry.decision
+    held = {fact.fact_id for fact in entry.effects}
+    held |= {one.fact_id for change in entry.changes for one in change.replaced}
+    held |= {one for one in (decision.fact_id, decision.matched_id, *decision.superseded_ids) if one is not None}
+    if decision.judges or decision.findings:
+        held |= {note.fact_id for note in decision.neighbours}
+    return held
 
 
 class Performer:
@@ -48,13 +63,19 @@ class Performer:
         """Write pointers and effects of a stored record. `known`: vectors of new and reworded points, by id, if at hand.
 
         Several changes of one point in a wave are one write, of the last state. Points that are there already, at this version or a
-        later one, are left out.
+        later one, are left out. What a command erases is scrubbed from the ledger, too.
         """
         pointers = [
             (entry.decision.event_key, LedgerPointer(record.record_id, index))
             for index, entry in enumerate(record.entries)
         ]
         await self._gathered.point.many(pointers)
+        await self._write(record, known)
+        for entry in record.entries:
+            if entry.erases is not None:
+                await self._scrub(record.namespace, entry.erases)
+
+    async def _write(self, record: LedgerRecord, known: Mapping[str, Vector] | None) -> None:
         final: dict[str, Fact] = {}
         inserts = {point_id for entry in record.entries for point_id in entry.inserts}
         for entry in record.entries:
@@ -69,14 +90,39 @@ class Performer:
             if not final:
                 return
             known = await new_vectors(self._gathered, [_only(entry, final) for entry in record.entries])
-        kept = [point_id for point_id in final if point_id not in known]
-        vectors = {**known, **(await self._ports.facts.vectors(kept) if kept else {})}
+        gone = {point_id: self._blank for point_id, fact in final.items() if fact.status is Status.ERASED}
+        kept = [point_id for point_id in final if point_id not in known and point_id not in gone]
+        vectors = {**known, **(await self._ports.facts.vectors(kept) if kept else {}), **gone}
         writes = [
             FactWrite(fact, vectors[point_id], point_id in inserts)
             for point_id, fact in final.items()
             if point_id in vectors  # a point that is gone can not be changed either
         ]
         await self._gathered.write.many(writes)
+
+    async def _scrub(self, namespace: str, erasure: Erasure) -> None:
+        """Take erased texts out of every record that holds them. Raises Transient where a record changes meanwhile: it is read again."""
+        ledger = self._ports.ledger
+        async for record_id, body in ledger.holding(namespace, list(erasure.facts)):
+            await self._scrub_record(record_id, body, erasure)
+        pointers = await ledger.lookup(erasure.event_keys)
+        for record_id in dict.fromkeys(pointer.record_id for pointer in pointers.values()):
+            for body in (await ledger.records([record_id])).values():
+                await self._scrub_record(record_id, body, erasure)
+
+    async def _scrub_record(self, record_id: str, body: bytes, erasure: Erasure) -> None:
+        record = decode_record(body)
+        entries = tuple(scrub(entry, erasure) for entry in record.entries)
+        if any(new is not old for new, old in zip(entries, record.entries, strict=True)):
+            scrubbed = encode_record(msgspec.structs.replace(record, entries=entries))
+            await self._ports.ledger.scrub({record_id: (body, scrubbed)})
+
+    @cached_property
+    def _blank(self) -> Vector:
+        """Return the vector of points without a text."""
+        vector = np.zeros(self._ports.embedder.dimension, dtype=np.float32)
+        vector[0] = 1.0
+        return vector
 
     async def remember(self, entries: Iterable[Entry]) -> None:
         """Write what the hash window is to hold of decided events."""

@@ -13,11 +13,13 @@ import msgspec
 from factsieve.core.decision import Band, Change, ChangeType, Decision, Entry, Erasure, JudgeNote, Replaced
 from factsieve.core.facts import FOREVER, NO_SIGNAL, Fact, Kind, Status
 from factsieve.core.plan import Draft
-from factsieve.core.undo.rows import Outcome
+from factsieve.core.undo.rows import ERASED, Outcome
 
-ERASED: Final = "erased"
 ERASED_VERSION: Final = 2**53 - 1
 """Above every version that a write can have, and still a whole number for every reader of JSON."""
+
+SCRUBBED_HASH: Final = ""
+"""What stands in the place of the hash of an erased statement: any body of its event is taken for it."""
 
 
 class Story(msgspec.Struct, frozen=True):
@@ -188,7 +190,7 @@ def scrub(entry: Entry, erasure: Erasure) -> Entry:
     if decision.reason == ERASED and decision.decision is Kind.SKIP:
         return entry
     if decision.event_key in erasure.event_keys or (decision.decision is not None and _is_spoken(decision, erasure)):
-        return Entry(decision=erased_decision(decision), body_hash="")
+        return Entry(decision=erased_decision(decision), body_hash=SCRUBBED_HASH)
     dropped = {fact.point_id for fact in entry.effects if _holds(erasure, fact.fact_id, fact.revision)}
     quoted = _quotes(entry, erasure)
     if not dropped and not quoted:

@@ -15,6 +15,7 @@ from factsieve.core.facts import FOREVER, Fact, Kind, Source, Status
 from factsieve.core.plan import Draft
 from factsieve.core.undo.rows import (
     CORE,
+    ERASED,
     Held,
     Outcome,
     Part,
@@ -85,7 +86,7 @@ class Revert:
 
     def _refusal(self) -> Outcome | None:
         decision = self.entry.decision
-        if decision.reason == "erased":
+        if decision.decision is Kind.SKIP and decision.reason == ERASED:
             return Outcome("refused", "the statement was erased")
         if decision.command is not None:
             if decision.outcome != "applied":

@@ -25,6 +25,9 @@ CORE: Final = ("status", "text", "valid_from", "valid_to", "superseded_by", "mer
 
 LINKS: Final = ("supersedes", "absorbed", "compatible_with", "conflicts_with")
 
+ERASED: Final = "erased"
+"""Reason of the decision (`skip`) about an event whose statement was erased."""
+
 COMPATIBLE_LIMIT: Final = 64
 """How many facts a fact may be said to stand beside: the latest."""
 
