@@ -1,9 +1,16 @@
 """The engine end to end on memory ports."""
 
+import asyncio
+from collections.abc import Sequence
 from datetime import timedelta
 
+import pytest
+
 from factsieve.core.facts import FOREVER, Kind
-from tests.engine.harness import START, World, always
+from factsieve.core.policy import Policy
+from factsieve.engine.engine import Engine
+from factsieve.ports import Vector
+from tests.engine.harness import START, ToyEmbedder, World, always
 
 
 def kinds(world: World) -> list[str]:
@@ -59,3 +66,37 @@ def test_tool_loop_costs_one_embedding() -> None:
     assert world.embedder.embedded == ["ran the migration"]
     assert world.observer.queries == 1
     assert world.current()[0].stated_count == 1000
+
+
+@pytest.mark.parametrize("choice", ["skip", "update", "supersede", "merge"])
+def test_facts_that_carry_attributes_are_judged_like_others(choice: str) -> None:
+    """What a producer attaches is passed through, whatever is decided about the fact."""
+    world = World(always(Kind(choice)), policy=Policy(skip_guard="ask", skip_threshold=0.99, ambiguous_threshold=0.6, supersede_threshold=0.5))
+    world.run([world.record("the cache lives in redis now", attributes={"by": {"team": ["a"]}})])
+    world.run([world.record("the cache lives in redis 7 now", 60_000, attributes={"by": {"team": ["b"]}})])
+    assert kinds(world) == ["add", choice]
+    assert len(world.done) == 2
+
+
+def test_what_can_not_happen_is_reported_at_once_and_nothing_is_acknowledged() -> None:
+    """A bug in a lane ends the process although no further record comes: its events are not done, and nobody waits for ever."""
+
+    class Broken(ToyEmbedder):
+        async def embed(self, texts: Sequence[str]) -> list[Vector]:
+            raise ZeroDivisionError("broken")
+
+    async def main() -> None:
+        world = World(embedder=Broken())
+        reported: list[BaseException] = []
+        engine = Engine(world.ports(), world.settings, on_failure=reported.append)
+        done: list[int] = []
+        for number in range(3):
+            await engine.submit(world.record(f"statement {number}"), lambda n=number: done.append(n))
+        assert not await engine.drain(None, 5.0)
+        assert [type(error) for error in reported] == [ZeroDivisionError]
+        assert not done
+        with pytest.raises(ZeroDivisionError):
+            await engine.submit(world.record("one more"), lambda: None)
+        await engine.stop()
+
+    asyncio.run(main())

@@ -99,6 +99,8 @@ async def decide_under(
             numbers.append(line.number)
         await offline.engine.drain(None, DRAIN_TIMEOUT_S)
         await offline.engine.stop()
+        if offline.engine.failure is not None:
+            raise offline.engine.failure  # what is missing must not look like an answer
         for message in offline.outbox.of(settings.topics.decisions):
             decision: Decision = msgspec.json.decode(message.value or b"")
             number = numbers[decision["coordinates"]["offset"]]

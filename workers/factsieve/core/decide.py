@@ -465,7 +465,7 @@ def _judged(case: Case, answer: Answer) -> Ruling | Step:
     if not usable:
         why = verdict.failure or f"unusable verdict {verdict.choice} {list(verdict.targets)}"
         return _ruling(case, Kind.ADD, "no_answer", review=f"no_answer: {why}", conflicts=(facts[0].fact.fact_id,))
-    targets = tuple(dict.fromkeys(facts[i].fact for i in verdict.targets))
+    targets = tuple(facts[i].fact for i in dict.fromkeys(verdict.targets))
     conflicts = tuple(facts[i].fact.fact_id for i in verdict.conflicts)
     match verdict.choice:
         case Kind.SKIP:

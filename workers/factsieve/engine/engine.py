@@ -47,7 +47,10 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Engine:
-    """Takes records, keeps one lane per namespace, and calls `done` for each record when all that follows from it has happened."""
+    """Takes records, keeps one lane per namespace, and calls `done` for each record when all that follows from it has happened.
+
+    `on_failure` is told at once of what a lane met that can not happen: the process must end, for that lane's events are not done.
+    """
 
     def __init__(
         self,
@@ -55,6 +58,7 @@ class Engine:
         settings: EngineSettings,
         observer: Observer | None = None,
         partition_count: Callable[[str], int | None] = lambda _topic: None,
+        on_failure: Callable[[BaseException], None] = lambda _error: None,
     ) -> None:
         self._ports = ports
         self._settings = settings
@@ -84,6 +88,7 @@ class Engine:
         self._in_flight = 0
         self._changed = asyncio.Event()
         self._failure: BaseException | None = None
+        self._on_failure = on_failure
 
     async def start(self) -> None:
         """Be ready; nothing runs before the first record."""
@@ -215,13 +220,15 @@ class Engine:
 
     def _finished(self, task: "asyncio.Task[None]") -> None:
         self._tasks.discard(task)
-        if not task.cancelled() and task.exception() is not None:
-            self._fail(task.exception())
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._fail(error)
 
-    def _fail(self, error: BaseException | None) -> None:
-        """Remember a bug: the next submit raises it, so that the process stops before it does harm."""
+    def _fail(self, error: BaseException) -> None:
+        """Remember a bug and report it: the process stops before it does harm, whether or not there is a next submit."""
         if self._failure is None:
             self._failure = error
+            self._on_failure(error)
         self._changed.set()
 
     async def _work(self, lane: Lane) -> None:

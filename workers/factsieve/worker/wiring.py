@@ -135,11 +135,12 @@ def build_engine(
     observer: Observer | None = None,
     partition_count: Callable[[str], int | None] = lambda _topic: None,
     judges: Judges | None = None,
+    on_failure: Callable[[BaseException], None] = lambda _error: None,
 ) -> Engine:
     """Return an engine over these stores, with the configured judges (or these) and the system's clock. Raises BadSettings."""
     asked = judges or build_judges(settings, profile=settings.threshold_profile())
     ports = Ports(facts, ledger, window, embedder, asked.judge, asked.local, outbox, SystemClock(), fence)
-    return Engine(ports, engine_settings(settings, embedder), observer, partition_count)
+    return Engine(ports, engine_settings(settings, embedder), observer, partition_count, on_failure)
 
 
 @dataclass(frozen=True)
@@ -296,6 +297,7 @@ async def _serve(settings: Settings) -> int:
                 fence=context.fence,
                 observer=metrics,
                 partition_count=partition_count,
+                on_failure=context.on_bug,
             )
             engines.append(engine)
             return engine
