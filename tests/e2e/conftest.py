@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from e2e import streams
-from e2e.harness import Site
-from e2e.outcome import Outcome
 from kafka.apache import ApacheKafka
 from kafka.brokers import require_kafka
 
+from e2e import streams
+from e2e.harness import Site
+from e2e.outcome import Outcome
 from factsieve.localstack.broker import Broker
 
 

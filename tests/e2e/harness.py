@@ -22,10 +22,10 @@ import httpx
 import msgspec
 import redis
 from aiokafka import AIOKafkaProducer
-from e2e.follower import Follower
-from e2e.outcome import Outcome
 from qdrant_client import QdrantClient
 
+from e2e.follower import Follower
+from e2e.outcome import Outcome
 from factsieve.cli.connect import connected_to, local_overrides
 from factsieve.cli.local import environment_of
 from factsieve.cli.statements import CE_SOURCE
@@ -256,13 +256,14 @@ class Room:
         return candidate_message(self.topics, text=text, extra=extra, **(named | _without(fields, extra)))
 
     def lines(self, lines: Iterable[Mapping[str, Any]]) -> list[Any]:
-        """Return the messages of JSON lines as the demonstration and the data sets have them."""
+        """Return the messages of JSON lines as the demonstration and the data sets have them, each with something attached."""
         return [
             self.candidate(
                 line["text"],
                 **{
                     **_without(line, ("id", "text")),
                     "ce_id": str(line["id"]),
+                    "attributes": {"line": line["id"], "nested": {"tags": ["a", 1, None]}},
                     "source": Source(line["source"]),
                     "occurred_at": times.parse_rfc3339(line["occurred_at"]),
                     "now": SENT_AT,

@@ -149,8 +149,8 @@ def differences(one: dict[str, dict[str, Any]], other: dict[str, dict[str, Any]]
     lies on the border of two roundings comes out on either side of it.
     """
     found: list[str] = []
-    for part in one:
-        a, b = one[part], other[part]
+    for part, a in one.items():
+        b = other[part]
         for key in sorted(a.keys() | b.keys()):
             if key not in a or key not in b:
                 found.append(f"{part} {key} is only in the {'first' if key in a else 'second'}")

@@ -21,7 +21,9 @@ def locomo(shared: Path) -> list[Line]:
 
 def naughty(shared: Path) -> list[str]:
     """Return strings that break parsers, those that are no UTF-8 or no statement left out."""
-    return [text for text in map(_text, json.loads((shared / "data/messy/naughty_strings.base64.json").read_text())) if text]
+    return [
+        text for text in map(_text, json.loads((shared / "data/messy/naughty_strings.base64.json").read_text())) if text
+    ]
 
 
 def normalisation_columns(shared: Path) -> Iterator[tuple[str, str, str]]:

@@ -3,6 +3,7 @@
 from collections import Counter
 
 import pytest
+
 from e2e import streams
 from e2e.outcome import differences
 
@@ -18,7 +19,13 @@ def test_one_decision_per_event_and_nothing_is_lost_on_the_way(calm):
     assert len(outcome.records[outcome.topics.decisions]) == len(decisions), "nothing was told twice"
     assert not outcome.dead_letters
     kinds = Counter(one["decision"] for one in decisions.values())
-    assert set(kinds) == {"add", "update", "supersede", "skip"} or set(kinds) == {"add", "update", "supersede", "merge", "skip"}
+    assert set(kinds) == {"add", "update", "supersede", "skip"} or set(kinds) == {
+        "add",
+        "update",
+        "supersede",
+        "merge",
+        "skip",
+    }
     heads = [fact for fact in outcome.facts.values() if fact.is_head]
     assert len(heads) == kinds["add"] + kinds["supersede"]
     assert sum(fact.stated_count for fact in heads) == len(decisions)
@@ -40,12 +47,24 @@ def test_the_same_input_once_more_changes_nothing(calm):
     told = second.values(second.topics.decisions)
     assert len(told) == 2 * len(first.decisions)
     again = [one for one in told if one["replayed"]]
-    assert Counter(one["decision_id"] for one in again) == Counter(one["decision_id"] for one in first.decisions.values())
+    assert Counter(one["decision_id"] for one in again) == Counter(
+        one["decision_id"] for one in first.decisions.values()
+    )
     for topic in (first.topics.new_facts, first.topics.supersessions, first.topics.facts, first.topics.dead_letters):
         assert len(second.records[topic]) == len(first.records[topic])
     second.check()
 
 
 def _decided(one: dict) -> dict:
-    names = ("decision", "reason", "fact_id", "matched_id", "superseded_ids", "dedup_signal", "band", "revision", "neighbours")
+    names = (
+        "decision",
+        "reason",
+        "fact_id",
+        "matched_id",
+        "superseded_ids",
+        "dedup_signal",
+        "band",
+        "revision",
+        "neighbours",
+    )
     return {name: one[name] for name in names}

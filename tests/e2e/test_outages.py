@@ -1,6 +1,7 @@
 """Services that go away while events flow, and come back."""
 
 import pytest
+
 from e2e import streams
 from e2e.harness import Room, Worker
 from e2e.outcome import differences

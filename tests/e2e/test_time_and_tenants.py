@@ -8,9 +8,10 @@ import sys
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from e2e.harness import Room
 
+from e2e.harness import Room
 from factsieve.cli.local import environment_of
+from factsieve.core.facts import Source
 from factsieve.wire import times
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
@@ -61,14 +62,20 @@ def test_what_was_true_and_what_was_believed_has_an_answer_at_every_instant(site
             room.until_committed()
             learned.append(datetime.now(UTC))
         room.outcome().check()
-        instants = [at(0) - DAY, *(at(day) + shift for day in range(4) for shift in (timedelta(0), DAY / 2)), at(3) + 30 * DAY]
+        instants = [
+            at(0) - DAY,
+            *(at(day) + shift for day in range(4) for shift in (timedelta(0), DAY / 2)),
+            at(3) + 30 * DAY,
+        ]
         for known, moment in enumerate(learned):
             arrived = arrival[:known]
             for instant in instants:
                 said = [day for day in sorted(arrived) if at(day) <= instant]
                 expected = [text_of(said[-1])] if said else []
                 found = room.facts("team", as_of=instant, known_at=moment)
-                assert [fact.text for fact in found] == expected, f"as of {instant}, known at {moment} ({known} arrived)"
+                assert [fact.text for fact in found] == expected, (
+                    f"as of {instant}, known at {moment} ({known} arrived)"
+                )
             believed = room.facts("team", known_at=moment)
             assert [fact.text for fact in believed] == [text_of(day) for day in sorted(arrived)[-1:]]
         for instant in instants:
@@ -91,7 +98,9 @@ def test_every_order_of_arrival_ends_in_the_same_timeline(site):
         room.worker(wait=False)
         room.send(
             [
-                room.candidate(text_of(day), slot="api.port", occurred_at=at(day), namespace=f"order-{'-'.join(map(str, order))}")
+                room.candidate(
+                    text_of(day), slot="api.port", occurred_at=at(day), namespace=f"order-{'-'.join(map(str, order))}"
+                )
                 for order in orders
                 for day in order
             ]
@@ -111,13 +120,18 @@ def test_every_order_of_arrival_ends_in_the_same_timeline(site):
 
 def test_the_same_statement_of_two_tenants_is_two_facts(site):
     """Nothing of one namespace is met in another: not the exact text, not a neighbour, not a slot, not the hash window."""
-    said = ["The api listens on port 8080.", "Tests passed.", "The api of ours listens on port 8080."]
+    statements = [
+        ("The api listens on port 8080.", "api.port", Source.REMEMBER),
+        ("Tests passed.", None, Source.POST_TOOL_USE),
+        ("The api of ours listens on port 8080.", None, Source.REMEMBER),
+    ]
+    said = [text for text, _, _ in statements]
     with site.room() as room:
         room.worker(wait=False)
         room.send(
             [
                 room.candidate(text, namespace=namespace, slot=slot, source=source, occurred_at=START)
-                for text, slot, source in zip(said, ("api.port", None, None), ("remember", "post_tool_use", "remember"), strict=True)
+                for text, slot, source in statements
                 for namespace in ("team-a", "team-b")
             ]
         )
@@ -127,9 +141,17 @@ def test_the_same_statement_of_two_tenants_is_two_facts(site):
         outcome.check()
         per_tenant = {}
         for one in outcome.decisions.values():
-            per_tenant.setdefault(one["namespace"], []).append((one["text"], one["decision"], one["reason"], one["dedup_signal"]["max_sim"]))
-            linked = [one["fact_id"], one["matched_id"], *one["superseded_ids"], *(note["fact_id"] for note in one["neighbours"])]
+            seen = (one["text"], one["decision"], one["reason"], one["dedup_signal"]["max_sim"])
+            per_tenant.setdefault(one["namespace"], []).append(seen)
+            linked = [
+                one["fact_id"],
+                one["matched_id"],
+                *one["superseded_ids"],
+                *(note["fact_id"] for note in one["neighbours"]),
+            ]
             assert {outcome.facts[fact_id].namespace for fact_id in linked if fact_id} <= {one["namespace"]}
         assert sorted(per_tenant["team-a"]) == sorted(per_tenant["team-b"])
-        assert {fact.namespace: fact.text for fact in room.facts() if fact.slot} == dict.fromkeys(("team-a", "team-b"), said[0])
+        assert {fact.namespace: fact.text for fact in room.facts() if fact.slot} == dict.fromkeys(
+            ("team-a", "team-b"), said[0]
+        )
         assert len({fact.fact_id for fact in room.facts() if fact.text == said[1]}) == 2

@@ -1,4 +1,4 @@
-"""Stands between one worker and Qdrant, and does something to the worker at an exact place of its work.
+"""Stands between a worker and Qdrant, and does something to the worker at an exact place of its work.
 
 A worker that is killed by the number of decisions seen dies somewhere. Here it dies, or is stopped, between two requests: before its
 ledger record is written or after, before the facts are changed or after.
@@ -14,28 +14,33 @@ from typing import Literal
 
 from aiohttp import ClientSession, ClientTimeout, web
 
+from e2e.harness import Room, Worker
 from factsieve.localstack.process import LOOPBACK, free_port
 
 Kind = Literal["record", "pointer", "facts", "standing", "other"]
 """Writes of ledger records, of pointers and of facts; `standing`: facts that were just written are read to be told as they stand."""
 
 When = Literal["before", "after"]
+HOLD_LIMIT_S = 120.0
 
 
 @dataclass
 class Trap:
-    """The `nth` request of a kind from now on. `spring` is called before it is passed on, or after it was performed.
+    """The `nth` request of a kind from now on, whichever worker sends it: `spring` is called with that worker.
 
-    The worker gets no answer until `release` is called. With `before` and `dropped` the request is not passed on at all.
+    That is before the request is passed on, or after it was performed. The worker gets no answer until `release` is called. With
+    `before` and `dropped` the request is not passed on at all.
     """
 
     kind: Kind
     when: When
-    spring: Callable[[], None]
+    spring: Callable[[Worker], None]
     nth: int = 1
+    caught: Worker | None = None
     dropped: bool = False
     sprung: threading.Event = field(default_factory=threading.Event)
     released: threading.Event = field(default_factory=threading.Event)
+    lock: threading.Lock = field(default_factory=threading.Lock)
     seen: int = 0
 
     def release(self) -> None:
@@ -43,11 +48,12 @@ class Trap:
 
 
 class Tollgate:
-    """A proxy in a thread of its own."""
+    """A proxy for one worker, in a thread of its own. Several may share their traps."""
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, traps: list[Trap]) -> None:
+        self.worker: Worker | None = None
         self._target = target
-        self._traps: list[Trap] = []
+        self._traps = traps
         self._written: set[str] = set()
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -61,13 +67,7 @@ class Tollgate:
     def url(self) -> str:
         return f"http://{LOOPBACK}:{self.port}"
 
-    def set(self, trap: Trap) -> Trap:
-        self._traps.append(trap)
-        return trap
-
     def close(self) -> None:
-        for trap in self._traps:
-            trap.release()
         self._loop.call_soon_threadsafe(self._closed.set)
         self._thread.join(15)
         assert not self._thread.is_alive(), "the tollgate does not close"
@@ -119,22 +119,52 @@ class Tollgate:
     def _caught(self, kind: Kind) -> Trap | None:
         for trap in self._traps:
             if trap.kind == kind and not trap.sprung.is_set():
-                trap.seen += 1
-                if trap.seen == trap.nth:
-                    return trap
+                with trap.lock:
+                    trap.seen += 1
+                    if trap.seen == trap.nth:
+                        trap.caught = self.worker
+                        return trap
         return None
 
     async def _hold(self, trap: Trap) -> None:
-        trap.spring()
+        assert trap.caught is not None
+        trap.spring(trap.caught)
         trap.sprung.set()
-        while not trap.released.is_set():
-            await asyncio.sleep(0.005)
+        await asyncio.to_thread(trap.released.wait, HOLD_LIMIT_S)
+
+
+class Gates:
+    """The tollgates of a room's workers, with traps in common."""
+
+    def __init__(self, room: Room) -> None:
+        self._room = room
+        self._traps: list[Trap] = []
+        self._gates: list[Tollgate] = []
+
+    def worker(self) -> Worker:
+        """Start a worker behind a gate of its own."""
+        gate = Tollgate(self._room.site.qdrant_url, self._traps)
+        self._gates.append(gate)
+        gate.worker = self._room.worker(wait=False, qdrant__url=gate.url)
+        return gate.worker
+
+    def set(self, kind: Kind, when: When, spring: Callable[[Worker], None], *, nth: int, dropped: bool = False) -> Trap:
+        trap = Trap(kind, when, spring, nth=nth, dropped=dropped)
+        self._traps.append(trap)
+        return trap
+
+    def close(self) -> None:
+        for trap in self._traps:
+            trap.release()
+        with contextlib.ExitStack() as closing:
+            for gate in self._gates:
+                closing.callback(gate.close)
 
 
 @contextlib.contextmanager
-def tollgate(target: str) -> Iterator[Tollgate]:
-    gate = Tollgate(target)
+def gates_of(room: Room) -> Iterator[Gates]:
+    gates = Gates(room)
     try:
-        yield gate
+        yield gates
     finally:
-        gate.close()
+        gates.close()
