@@ -71,7 +71,8 @@ def test_tool_loop_costs_one_embedding() -> None:
 @pytest.mark.parametrize("choice", ["skip", "update", "supersede", "merge"])
 def test_facts_that_carry_attributes_are_judged_like_others(choice: str) -> None:
     """What a producer attaches is passed through, whatever is decided about the fact."""
-    world = World(always(Kind(choice)), policy=Policy(skip_guard="ask", skip_threshold=0.99, ambiguous_threshold=0.6, supersede_threshold=0.5))
+    policy = Policy(skip_guard="ask", skip_threshold=0.99, ambiguous_threshold=0.6, supersede_threshold=0.5)
+    world = World(always(Kind(choice)), policy=policy)
     world.run([world.record("the cache lives in redis now", attributes={"by": {"team": ["a"]}})])
     world.run([world.record("the cache lives in redis 7 now", 60_000, attributes={"by": {"team": ["b"]}})])
     assert kinds(world) == ["add", choice]
