@@ -272,3 +272,13 @@ def test_outages_are_waited_for_and_redis_is_done_without() -> None:
     assert [d["decision"] for d in world.decisions()] == ["add", "skip", "skip"]
     assert world.current()[0].stated_count == 3
     assert world.clock.now() > START
+
+
+def test_an_unsigned_command_among_statements_is_refused_and_stops_nothing() -> None:
+    """Whoever may produce may send one: it is dead-lettered wherever in a wave it stands, and what surrounds it is decided."""
+    world = World(command_keys={"op": b"operator"})
+    forged = command(world, "retract", {"fact_id": "00000000-0000-0000-0000-000000000000"}, b"another key")
+    world.run([world.record("alpha runs"), forged, world.record("beta runs")])
+    assert [d["decision"] for d in world.decisions()] == ["add", None, "add"]
+    assert world.decisions()[1]["error"]["code"] == "command_unauthorised"
+    assert len(world.done) == 3

@@ -152,12 +152,13 @@ class Lane:
         pending: list[tuple[Item, Entry]] = []
         for item in items:
             try:
-                entry = await self._entry(item, prepared.get(id(item)), wave, pending=bool(pending))
-            except Flush:
-                await self._flush(pending, wave)
-                pending = []
-                entry = await self._entry(item, prepared.get(id(item)), wave, pending=False)
-            except BadInput as error:
+                try:
+                    entry = await self._entry(item, prepared.get(id(item)), wave, pending=bool(pending))
+                except Flush:
+                    await self._flush(pending, wave)
+                    pending = []
+                    entry = await self._entry(item, prepared.get(id(item)), wave, pending=False)
+            except BadInput as error:  # at the first attempt or at the second
                 await self._tools.reject(item, error)
                 continue
             pending.append((item, entry))
