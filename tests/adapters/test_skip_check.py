@@ -3,6 +3,7 @@
 import asyncio
 from datetime import UTC, datetime
 
+import msgspec
 import pytest
 
 from factsieve.adapters.skip_check import SkipCheck
@@ -20,7 +21,9 @@ class Scripted:
 
     async def answer(self, question):
         self.seen.append(question)
-        return Verdict(choice=self._choice, judge=self.name, targets=(0,), confidence=0.9)
+        if self._choice is None:
+            return Verdict(choice=None, judge=self.name, failure="broken")
+        return Verdict(choice=self._choice, judge=self.name, targets=(0,), reason="why", confidence=0.9)
 
 
 def asked(text, stored, *, confirm):
@@ -69,3 +72,40 @@ def test_the_same_words_need_no_model(judges):
     )
     assert (verdict.choice, verdict.targets, verdict.judge) == (Kind.SKIP, (0,), "rules")
     assert checker.seen == []
+
+
+@pytest.mark.parametrize("refusal", [Kind.ADD, None])
+def test_a_chosen_skip_needs_the_checkers_word(refusal):
+    """Refused, or not answered, it becomes an `add` that nobody is sure of, flagged, with both reasons; granted, it stands as it was."""
+    question = asked("It opens at noon.", "It opens at 17:00.", confirm=False)
+    against = asyncio.run(SkipCheck(Scripted("rules", Kind.SKIP), Scripted("nli", refusal)).answer(question))
+    assert (against.choice, against.judge, against.review, against.conflicts) == (Kind.ADD, "rules", "conflict", (0,))
+    assert against.confidence < 0.5
+    assert against.reason == f"why; nli: {'broken' if refusal is None else 'why'}"
+    granted = asyncio.run(SkipCheck(Scripted("rules", Kind.SKIP), Scripted("nli", Kind.SKIP)).answer(question))
+    assert (granted.choice, granted.judge, granted.targets) == (Kind.SKIP, "rules", (0,))
+
+
+def test_a_chosen_skip_can_stand_without_the_checker():
+    """Where a language model chooses last, its word stands."""
+    checker = Scripted("nli", Kind.ADD)
+    check = SkipCheck(Scripted("llm", Kind.SKIP), checker, choices=False)
+    assert asyncio.run(check.answer(asked("a", "b", confirm=False))).choice is Kind.SKIP
+    assert checker.seen == []
+
+
+def test_the_checker_sees_the_neighbour_that_was_chosen():
+    """Of several neighbours it is the target that is checked."""
+
+    class Second(Scripted):
+        async def answer(self, question):
+            return Verdict(choice=Kind.SKIP, judge=self.name, targets=(1,), confidence=0.9)
+
+    checker = Scripted("nli", Kind.SKIP)
+    question = asked("c", "first", confirm=False)
+    neighbours = (*question.neighbours, Choice("second", 0.8, AT))
+    asyncio.run(
+        SkipCheck(Second("rules", Kind.SKIP), checker).answer(msgspec.structs.replace(question, neighbours=neighbours))
+    )
+    assert [[near.text for near in seen.neighbours] for seen in checker.seen] == [["second"]]
+    assert checker.seen[0].confirm

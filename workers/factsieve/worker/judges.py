@@ -44,17 +44,19 @@ def build_judges(settings: Settings, *, profile: ThresholdProfile | None = None,
         return Judges(rules, rules)
     if name.startswith(NLI):
         nli = _nli(settings, name.removeprefix(NLI), profile, keep)
-        local = SkipCheck(CascadeJudge([RulesJudge(nli), nli], name=nli.name), nli)
-        return Judges(local, local, nli)
+        alone = SkipCheck(CascadeJudge([RulesJudge(nli), nli], name=nli.name), nli)
+        return Judges(alone, alone, nli)
     if name == "cascade":
         path = settings.judge.nli_path
         scorer = None if path is None else _nli(settings, str(path), profile, keep)
-        members: list[Judge] = [RulesJudge()] if scorer is None else [RulesJudge(scorer), scorer]
+        # the rules' own skips need the model's word; those of a language model, which comes last, do not
+        members: list[Judge] = [RulesJudge()] if scorer is None else [SkipCheck(RulesJudge(scorer), scorer), scorer]
         remote = None if settings.judge.model is None else _remote(settings, settings.judge.model)
         cascade = CascadeJudge(members, remote)
         if scorer is None:
             return Judges(cascade, cascade.local)
-        return Judges(SkipCheck(cascade, scorer), SkipCheck(cascade.local, scorer), scorer)
+        local = SkipCheck(cascade.local, scorer, choices=False)
+        return Judges(SkipCheck(cascade, scorer, choices=False), local, scorer)
     return Judges(_remote(settings, name), RulesJudge())
 
 

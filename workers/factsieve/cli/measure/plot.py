@@ -31,7 +31,8 @@ def draw(
     except ImportError as error:
         raise BadSettings(f"a plot needs matplotlib ({error}): pip install 'factsieve[plot]'") from None
     figure = Figure(figsize=(15, 9), dpi=110, layout="constrained")
-    top, bottom = figure.subfigures(2, 1, height_ratios=(1.05, 1))
+    rows: Any = figure.subfigures(2, 1, height_ratios=(1.05, 1))
+    top, bottom = rows
     left, right, third = top.subplots(1, 3)
     lower = bottom.subplots()
     gates = list(dict.fromkeys(point.gate for point in points))
