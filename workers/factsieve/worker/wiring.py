@@ -1,11 +1,15 @@
 """From settings to running parts: the one place where adapters are chosen and put together."""
 
 import asyncio
+import math
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from typing import Final
 
 import structlog
+from prometheus_client import CollectorRegistry
 
 from factsieve import __version__
 from factsieve.adapters.clock import SystemClock
@@ -24,7 +28,7 @@ from factsieve.engine.ports import HoldsAll, Observer, Ports
 from factsieve.engine.wave import WaveSettings
 from factsieve.ports import Embedder, FactStore, Fence, HashWindow, Ledger, Outbox
 from factsieve.telemetry import log as telemetry_log
-from factsieve.telemetry.metrics import Metrics, make_metrics
+from factsieve.telemetry.metrics import Metrics
 from factsieve.worker.app import EngineContext, SieveApp, WorkerConfig, make_app
 from factsieve.worker.feeds import FeedLimits
 from factsieve.worker.judges import Judges, build_judges
@@ -33,6 +37,9 @@ from factsieve.worker.run import EXIT_UNREACHABLE, RunOptions, run_worker
 from factsieve.worker.settings import Settings
 
 log = structlog.get_logger(__name__)
+
+_EXCUSE_RETRIES: Final = 3
+"""For how many of the longest pauses between tries an unanswered call excuses that nothing gets done."""
 
 
 def build_embedder(settings: Settings) -> Embedder:
@@ -266,8 +273,26 @@ def worker_config(settings: Settings) -> WorkerConfig:
     )
 
 
+class _Watched(Metrics):
+    """Metrics that also know what is being waited for, as an excuse for the watchdog: an outage is no reason to die."""
+
+    def __init__(self) -> None:
+        super().__init__(CollectorRegistry())
+        self._waited_at_s = -math.inf
+        self._service = ""
+
+    def waited(self, service: str, error: str) -> None:
+        """Count it, and remember when."""
+        super().waited(service, error)
+        self._waited_at_s, self._service = time.monotonic(), service
+
+    def excuse(self, fresh_s: float) -> str | None:
+        """Return what was waited for within the last `fresh_s` seconds, if anything."""
+        return f"waiting for {self._service}" if time.monotonic() - self._waited_at_s <= fresh_s else None
+
+
 async def _serve(settings: Settings) -> int:
-    metrics = make_metrics()
+    metrics = _Watched()
     policies = settings.policies()
     log.info("profile_loaded", policy=policies.default.fingerprint, **settings.shown()["policy"])
     async with open_stores(settings) as stores:
@@ -316,6 +341,7 @@ async def _serve(settings: Settings) -> int:
             stores={"qdrant": stores.facts.check, "ledger": stores.ledger.check, "redis": window.check},
             closers=(outbox.stop, window.close),
             loop_limit_s=settings.worker.loop_limit_s,
+            excuse=lambda: metrics.excuse(_EXCUSE_RETRIES * settings.engine.retry_most_s),
         )
         return await run_worker(app, options)
 
