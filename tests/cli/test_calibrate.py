@@ -1,6 +1,7 @@
 """`factsieve calibrate` with the real embedder and guard: a sweep, a choice, a profile that works, a picture, and errors by line."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ from factsieve.cli.main import run as run_command
 from factsieve.core.profile import decode_profile
 from factsieve.worker.settings import load_settings
 from factsieve.worker.wiring import open_models
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "adapters"))
+from tiny_onnx import write_nli
 
 ROWS = [
     ("The deadline for the report is 15 October.", "The report's deadline is 15 October.", "duplicate", "paraphrase"),
@@ -79,6 +83,38 @@ def test_the_profile_is_of_this_embedder_and_puts_the_choice_to_use(tmp_path, ca
     with open_models(settings) as models:
         assert models.embedder.fingerprint == profile.embedder_fingerprint
     assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_model_that_tells_entailment_has_that_swept_too(tmp_path, capsys):
+    """The profile holds both cut-offs with the model's fingerprint, and the same command with it in force is accepted."""
+    folder, out = write_nli(tmp_path / "tiny"), tmp_path / "p.json"
+    rows = [
+        ("the door is open", "the door is open open", "duplicate", ""),
+        ("the door", "the door extra", "distinct", ""),
+    ]
+    words = [
+        "--judge",
+        f"nli:{folder}",
+        "--from",
+        "0.5",
+        "--pick",
+        "f1",
+        "--profile",
+        str(out),
+        "--plot",
+        "p.png",
+        "--json",
+    ]
+    assert run("calibrate", "--pairs", written(tmp_path, rows), *words) == 0
+    found = json.loads(capsys.readouterr().out)
+    profile = decode_profile(out.read_bytes())
+    assert found["chosen"]["nli_veto"] == profile.nli.veto
+    assert found["chosen"]["nli_entailment"] == profile.nli.entailment
+    assert {point["gate"] for point in found["points"]} == {"number", "guard", "judge"}
+    assert len({point["nli_veto"] for point in found["vetoes"]}) == 11
+    again = ["--judge", f"nli:{folder}", "--from", "0.5", "--pick", "f1", "--set", f"policy.profile_path={out}"]
+    assert run("calibrate", "--pairs", written(tmp_path, rows), *again) == 0
+    assert "entailment from" in capsys.readouterr().out
 
 
 def test_a_low_choice_takes_the_lower_thresholds_along(tmp_path):

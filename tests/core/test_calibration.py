@@ -111,6 +111,29 @@ def test_f1_prefers_the_careful_of_equals():
     assert (chosen.precision, chosen.recall) == (1.0, 1.0)
 
 
+def test_what_a_model_must_see_is_swept_too():
+    """Behind the judge there is a point for every veto and entailment; before it cut-offs of a model change nothing."""
+    seen = [
+        trial(0.9, duplicate=True, contradiction=0.0, entailment=0.6),
+        trial(0.9, contradiction=0.0, entailment=0.4),
+    ]
+    points = sweep(seen, (0.8, 0.88), GATES, vetoes=(0.5, 0.9), entailments=(0.3, 0.5, 0.7))
+    assert [sum(point.gate == gate for point in points) for gate in GATES] == [2, 2, 12]
+    assert {(p.cuts.entailment, p.true_skips, p.false_skips) for p in points if p.gate == "judge"} == {
+        (0.3, 1, 1),
+        (0.5, 1, 0),
+        (0.7, 0, 0),
+    }
+    assert pick([p for p in points if p.gate == "judge"], "f1").cuts == Cuts(0.88, 0.5, 0.5)
+
+
+@given(TRIALS)
+def test_a_sweep_measures_what_measuring_alone_does(trials):
+    """Every point of a sweep is the point of its own cut-offs over all trials."""
+    for point in sweep(trials, (0.5, 0.9), GATES, vetoes=(0.4, 0.9), entailments=(0.2, 0.8)):
+        assert point == measure(trials, point.cuts, point.gate)
+
+
 def test_a_recall_or_budget_must_be_given():
     """Picking by recall or budget without saying how much is refused."""
     with pytest.raises(ValueError, match="how much"):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 import typer
-from rich.table import Table
 
 from factsieve.cli.connect import ConfigFile, Overrides, overrides_of
 from factsieve.cli.measure.pairs import Pair, read_pairs
+from factsieve.cli.measure.sweep_tables import Result, show
 from factsieve.cli.progress import Steps
 from factsieve.cli.render import err, out
 from factsieve.core.calibration import Cuts, Point, Trial, grid, pick, sweep
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from factsieve.worker.wiring import Models
 
 VETOES: Final = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99, 1.0)
-GATE_NAMES: Final[dict[Gate, str]] = {"number": "number alone", "guard": "with guard", "judge": "with guard and NLI"}
-WORST_SHOWN: Final = 8
+ENTAILMENTS: Final = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
+"""What a 3-way model must see both ways; a 2-way model tells no entailment."""
 
 
 class PickBy(StrEnum):
@@ -47,15 +47,6 @@ KeepFile = Annotated[
         "--keep", help="A file that keeps vectors and NLI scores, so that the next run is quick.", show_default=False
     ),
 ]
-
-
-class Result(msgspec.Struct, frozen=True):
-    """What a calibration found."""
-
-    trials: list[Trial]
-    points: list[Point]
-    chosen: Point | None
-    veto_points: list[Point]
 
 
 def calibrate(
@@ -118,7 +109,7 @@ def calibrate(
     if as_json:
         sys.stdout.buffer.write(msgspec.json.encode(_as_json(result, found)) + b"\n")
     else:
-        _show(result, rows)
+        show(out(), result, rows)
     if result.chosen is None or found is None:
         asked = f"a recall of {recall:g}" if by == "recall" else f"a false-skip budget of {budget:g}"
         err().print(
@@ -183,15 +174,18 @@ def choose(
     last = [point for point in points if point.gate == gates[-1]]
     if cuts is None:
         return Result(trials, points, pick(last, by, wanted), [])
-    swept = sweep(trials, thresholds, ("judge",), vetoes=VETOES, cuts=cuts)
+    three_way = any(trial.entailment is not None for trial in trials)
+    swept = sweep(
+        trials, thresholds, ("judge",), vetoes=VETOES, entailments=ENTAILMENTS if three_way else (), cuts=cuts
+    )
     chosen = pick(swept, by, wanted)
     if chosen is None:
         return Result(trials, points, None, [])
-    at_chosen = [point for point in swept if point.cuts.threshold == chosen.cuts.threshold]
-    # the curves behind the judge are those of the veto that was chosen
+    # the curves behind the judge are those of the cut-offs that were chosen
     shown = [point for point in points if point.gate != "judge"]
-    shown += [point for point in swept if point.cuts.veto == chosen.cuts.veto]
-    return Result(trials, shown, chosen, at_chosen)
+    alike = [point for point in swept if point.cuts.entailment == chosen.cuts.entailment]
+    shown += [point for point in alike if point.cuts.veto == chosen.cuts.veto]
+    return Result(trials, shown, chosen, [p for p in alike if p.cuts.threshold == chosen.cuts.threshold])
 
 
 def profile_of(
@@ -238,66 +232,6 @@ def profile_of(
     )
 
 
-def _show(result: Result, pairs: Sequence[Pair]) -> None:
-    console = out()
-    counts = Counter(pair.label.value for pair in pairs)
-    console.print(f"{len(pairs):,} pairs: " + ", ".join(f"{counts[label]:,} {label}" for label in sorted(counts)))
-    for gate in dict.fromkeys(point.gate for point in result.points):
-        console.print(_table(gate, [point for point in result.points if point.gate == gate], result.chosen))
-    if result.veto_points:
-        console.print(_veto_table(result.veto_points, result.chosen))
-    if result.chosen is not None:
-        console.print(_worst_table(result.chosen, result.points))
-        console.print(_sentence(result.chosen))
-
-
-def _table(gate: Gate, points: Sequence[Point], chosen: Point | None) -> Table:
-    table = Table(title=GATE_NAMES[gate], title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for heading in ("skip >=", "precision", "recall", "F1", "false skips", "worst group"):
-        table.add_column(heading, justify="left" if heading == "worst group" else "right", no_wrap=True)
-    for point in points:
-        worst = point.worst_group
-        told = "" if worst is None or not worst[1] else f"{worst[1]:6.1%} {worst[0]}"
-        cells = [f"{point.cuts.threshold:.3g}", *(f"{v:.3f}" for v in (point.precision, point.recall, point.f1))]
-        table.add_row(*cells, f"{point.false_skip_rate:.2%}", told, style="bold green" if point == chosen else None)
-    return table
-
-
-def _veto_table(points: Sequence[Point], chosen: Point | None) -> Table:
-    title = f"NLI veto at skip >= {points[0].cuts.threshold:.3g}"
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, header_style="bold")
-    for heading in ("veto above", "precision", "recall", "F1", "false skips"):
-        table.add_column(heading, justify="right")
-    for point in points:
-        cells = [f"{point.cuts.veto:.2f}", *(f"{v:.3f}" for v in (point.precision, point.recall, point.f1))]
-        table.add_row(*cells, f"{point.false_skip_rate:.2%}", style="bold green" if point == chosen else None)
-    return table
-
-
-def _worst_table(chosen: Point, points: Sequence[Point]) -> Table:
-    beside = [p for p in points if p.cuts.threshold == chosen.cuts.threshold]
-    table = Table(
-        title="false skips by group, at the choice", title_justify="left", box=None, pad_edge=False, header_style="bold"
-    )
-    table.add_column("group")
-    table.add_column("pairs", justify="right")
-    for point in beside:
-        table.add_column(GATE_NAMES[point.gate], justify="right")
-    rates = {group: [point.rate_of(group) for point in beside] for group in chosen.groups}
-    order = sorted(rates, key=lambda group: rates[group][::-1], reverse=True)
-    for group in order[:WORST_SHOWN]:
-        table.add_row(group, str(chosen.groups[group][1]), *(f"{rate:.1%}" for rate in rates[group]))
-    return table
-
-
-def _sentence(point: Point) -> str:
-    veto = f" and an NLI veto above {point.cuts.veto:g}" if point.gate == "judge" else ""
-    return (
-        f"Chosen: skip from {point.cuts.threshold:g} on{veto}, {GATE_NAMES[point.gate]}: {point.recall:.1%} of duplicates are skipped, "
-        f"{point.false_skip_rate:.2%} of other pairs ({point.false_skips} of {point.others})."
-    )
-
-
 def _as_json(result: Result, profile: ThresholdProfile | None) -> dict[str, Any]:
     return {
         "points": [point_json(point) for point in result.points],
@@ -313,6 +247,7 @@ def point_json(point: Point) -> dict[str, Any]:
         "gate": point.gate,
         "skip_threshold": point.cuts.threshold,
         "nli_veto": point.cuts.veto if point.gate == "judge" else None,
+        "nli_entailment": point.cuts.entailment if point.gate == "judge" else None,
         "precision": round(point.precision, 5),
         "recall": round(point.recall, 5),
         "f1": round(point.f1, 5),

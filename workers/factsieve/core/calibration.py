@@ -111,10 +111,24 @@ def is_skipped(trial: Trial, cuts: Cuts, gate: Gate) -> bool:
 
 def measure(trials: Sequence[Trial], cuts: Cuts, gate: Gate) -> Point:
     """Return what one set of cut-offs does behind a gate."""
+    return _measure(trials, _Totals.of(trials), cuts, gate)
+
+
+class _Totals(msgspec.Struct, frozen=True):
+    duplicates: int
+    others: dict[str, int]
+
+    @classmethod
+    def of(cls, trials: Sequence[Trial]) -> "_Totals":
+        others = Counter(trial.group for trial in trials if not trial.duplicate)
+        return cls(sum(trial.duplicate for trial in trials), dict(sorted(others.items())))
+
+
+def _measure(candidates: Sequence[Trial], totals: _Totals, cuts: Cuts, gate: Gate) -> Point:
+    """Return the same, looking only at those trials that may be skipped at all."""
     true_skips = 0
     false_skips: Counter[str] = Counter()
-    others = Counter(trial.group for trial in trials if not trial.duplicate)
-    for trial in trials:
+    for trial in candidates:
         if is_skipped(trial, cuts, gate):
             if trial.duplicate:
                 true_skips += 1
@@ -124,10 +138,10 @@ def measure(trials: Sequence[Trial], cuts: Cuts, gate: Gate) -> Point:
         cuts=cuts,
         gate=gate,
         true_skips=true_skips,
-        duplicates=sum(trial.duplicate for trial in trials),
+        duplicates=totals.duplicates,
         false_skips=false_skips.total(),
-        others=others.total(),
-        groups={name: (false_skips[name], others[name]) for name in sorted(others)},
+        others=sum(totals.others.values()),
+        groups={name: (false_skips[name], count) for name, count in totals.others.items()},
     )
 
 
@@ -137,15 +151,28 @@ def sweep(
     gates: Sequence[Gate],
     *,
     vetoes: Sequence[float] = (),
+    entailments: Sequence[float] = (),
     cuts: Cuts | None = None,
 ) -> list[Point]:
-    """Return a point for every gate and threshold, in this order; behind the judge one for every veto too (none given: that of `cuts`)."""
+    """Return a point for every gate and threshold, in this order.
+
+    Behind the judge there is one for every veto and every least entailment too; where none are given, that of `cuts` is taken.
+    """
     base = cuts or Cuts(0.0)
+    totals = _Totals.of(trials)
     points = []
     for gate in gates:
-        tried = tuple(vetoes) if gate == "judge" and vetoes else (base.veto,)
-        for veto in tried:
-            points += [measure(trials, msgspec.structs.replace(base, threshold=t, veto=veto), gate) for t in thresholds]
+        near = [t for t in trials if t.similarity >= min(thresholds) and (t.clear or gate == "number")]
+        tried = [
+            msgspec.structs.replace(base, veto=veto, entailment=entailment)
+            for entailment in (entailments if gate == "judge" and entailments else (base.entailment,))
+            for veto in (vetoes if gate == "judge" and vetoes else (base.veto,))
+        ]
+        points += [
+            _measure(near, totals, msgspec.structs.replace(one, threshold=threshold), gate)
+            for one in tried
+            for threshold in thresholds
+        ]
     return points
 
 
@@ -153,7 +180,8 @@ def pick(points: Sequence[Point], by: Pick, wanted: float | None = None) -> Poin
     """Return the point to choose, or None where none reaches what is wanted.
 
     `f1`: the highest F1. `recall`: of those that reach the recall `wanted`, the one with the lowest false-skip rate. `false-skip`: of those
-    within the false-skip budget `wanted`, the one with the highest recall. Ties go to the more careful: higher threshold, lower veto.
+    within the false-skip budget `wanted`, the one with the highest recall. Ties go to the more careful: higher threshold, lower veto, more
+    entailment.
     """
     if by == "f1":
         fit = list(points)
@@ -164,8 +192,8 @@ def pick(points: Sequence[Point], by: Pick, wanted: float | None = None) -> Poin
     else:
         fit = [point for point in points if point.false_skip_rate <= wanted]
 
-    def worth(point: Point) -> tuple[float, float, float, float]:
-        careful = (point.cuts.threshold, -point.cuts.veto)
+    def worth(point: Point) -> tuple[float, ...]:
+        careful = (point.cuts.threshold, -point.cuts.veto, point.cuts.entailment)
         match by:
             case "f1":
                 return (point.f1, -point.false_skip_rate, *careful)

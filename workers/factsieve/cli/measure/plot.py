@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from factsieve.cli.measure.sweep_tables import GATE_NAMES
 from factsieve.core.calibration import LEAST_PAIRS, Point
 from factsieve.core.errors import BadSettings
 from factsieve.core.profile import Gate
@@ -12,10 +13,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GROUPS_SHOWN: Final = 14
-_LOOK: Final[dict[Gate, tuple[str, str, str]]] = {
-    "number": ("#8a8f98", "--", "number alone"),
-    "guard": ("#d9822b", "-.", "with guard"),
-    "judge": ("#1f6fb4", "-", "with guard and NLI"),
+_LOOK: Final[dict[Gate, tuple[str, str]]] = {
+    "number": ("#8a8f98", "--"),
+    "guard": ("#d9822b", "-."),
+    "judge": ("#1f6fb4", "-"),
 }
 
 
@@ -70,7 +71,7 @@ def _curves(
     axes: "Axes", points: Sequence[Point], gates: Sequence[Gate], field: str, title: str | None, *, thin: bool = False
 ) -> None:
     for gate in gates:
-        colour, line, label = _LOOK[gate]
+        colour, line = _LOOK[gate]
         own = [point for point in points if point.gate == gate]
         axes.plot(
             [point.cuts.threshold for point in own],
@@ -80,7 +81,7 @@ def _curves(
             linewidth=0.9 if thin else 2.2,
             marker=None if thin else "o",
             markersize=3.5,
-            label=None if thin else label,
+            label=None if thin else GATE_NAMES[gate],
         )
     if title is not None:
         axes.set_title(title, fontsize=11, loc="left")
@@ -139,9 +140,15 @@ def _groups(axes: "Axes", points: Sequence[Point], gates: Sequence[Gate], chosen
     worst = sorted(large, key=lambda group: [-beside[gate].rate_of(group) for gate in reversed(gates)])[:GROUPS_SHOWN]
     height = 0.8 / len(gates)
     for index, gate in enumerate(gates):
-        colour, _, label = _LOOK[gate]
+        colour, _ = _LOOK[gate]
         places = [row + (index - (len(gates) - 1) / 2) * height for row in range(len(worst))]
-        axes.barh(places, [beside[gate].rate_of(group) for group in worst], height=height, color=colour, label=label)
+        axes.barh(
+            places,
+            [beside[gate].rate_of(group) for group in worst],
+            height=height,
+            color=colour,
+            label=GATE_NAMES[gate],
+        )
     axes.set_yticks(range(len(worst)), [f"{group} ({chosen.groups[group][1]})" for group in worst], fontsize=8)
     axes.invert_yaxis()
     axes.xaxis.set_major_formatter(_percent())
