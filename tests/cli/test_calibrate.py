@@ -10,7 +10,7 @@ from factsieve.cli.main import app
 from factsieve.cli.main import run as run_command
 from factsieve.core.profile import decode_profile
 from factsieve.worker.settings import load_settings
-from factsieve.worker.wiring import open_models
+from factsieve.worker.wiring import build_embedder
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "adapters"))
 from tiny_onnx import write_nli
@@ -80,8 +80,7 @@ def test_the_profile_is_of_this_embedder_and_puts_the_choice_to_use(tmp_path, ca
     assert (policy.profile, policy.skip_threshold) == ("mine", profile.skip_threshold)
     assert f"skip from {profile.skip_threshold:g} on" in " ".join(told.out.split())
     assert profile.measured.rows == {"pairs": 7}
-    with open_models(settings) as models:
-        assert models.embedder.fingerprint == profile.embedder_fingerprint
+    assert build_embedder(settings).fingerprint == profile.embedder_fingerprint
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 

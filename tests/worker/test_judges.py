@@ -45,6 +45,11 @@ def settings(**overrides):
     return load_settings({name.replace("__", "."): value for name, value in overrides.items()}, environ={})
 
 
+async def fingerprint_under(chosen):
+    async with open_models(chosen) as models:
+        return models.embedder.fingerprint
+
+
 def test_rules_answer_for_themselves():
     """Without a model the judge and its stand-in are the rules, which leave skips to the guard."""
     judges = build_judges(settings())
@@ -67,7 +72,7 @@ def test_an_nli_model_confirms_and_never_retires(tmp_path):
         )
         assert asyncio.run(judges.local.answer(question)).choice is Kind.ADD
     finally:
-        judges.close()
+        asyncio.run(judges.close())
 
 
 def test_a_cascade_asks_a_language_model_last(tmp_path):
@@ -80,15 +85,17 @@ def test_a_cascade_asks_a_language_model_last(tmp_path):
         assert judges.judge.confirms_skips
         assert judges.local.confirms_skips
     finally:
-        judges.close()
+        asyncio.run(judges.close())
     alone = build_judges(settings(judge__model="ollama:some"))
     assert (alone.judge.is_remote, alone.judge.confirms_skips, alone.nli) == (True, False, None)
+    asyncio.run(alone.close())
 
 
 def test_a_language_model_alone_has_rules_beside_it():
     """Where nothing may leave the process the rules stand in."""
     judges = build_judges(settings(judge__name="ollama:some"))
     assert (judges.judge.is_remote, judges.local.name) == (True, "rules")
+    asyncio.run(judges.close())
 
 
 def test_a_profile_sets_what_nobody_else_did(tmp_path):
@@ -113,11 +120,9 @@ def test_a_profile_of_another_embedder_stops_the_start(tmp_path):
 
 def test_a_profile_of_this_embedder_is_taken(tmp_path):
     """With the fingerprint of the embedder in use everything starts."""
-    with open_models(settings()) as models:
-        fingerprint = models.embedder.fingerprint
+    fingerprint = asyncio.run(fingerprint_under(settings()))
     path = written(tmp_path, msgspec.structs.replace(PROFILE, embedder_fingerprint=fingerprint))
-    with open_models(settings(policy__profile_path=str(path))) as models:
-        assert models.embedder.fingerprint == fingerprint
+    assert asyncio.run(fingerprint_under(settings(policy__profile_path=str(path)))) == fingerprint
 
 
 def test_a_profile_brings_the_cuts_of_its_nli_model_and_no_other(tmp_path):
@@ -126,11 +131,11 @@ def test_a_profile_brings_the_cuts_of_its_nli_model_and_no_other(tmp_path):
     chosen = settings(judge__name=f"nli:{folder}")
     plain = build_judges(chosen)
     fingerprint = plain.nli.fingerprint
-    plain.close()
+    asyncio.run(plain.close())
     cuts = NliCuts(model="nli:tiny", fingerprint=fingerprint, veto=0.55, entailment=0.25, clear=0.1)
     fitting = build_judges(chosen, profile=msgspec.structs.replace(PROFILE, nli=cuts))
     assert (fitting.nli.profile.veto, fitting.nli.profile.entailment, fitting.nli.profile.clear) == (0.55, 0.25, 0.1)
-    fitting.close()
+    asyncio.run(fitting.close())
     other = msgspec.structs.replace(PROFILE, nli=msgspec.structs.replace(cuts, fingerprint="ffffffffffff"))
     with pytest.raises(BadSettings, match=f"ffffffffffff(?s:.)*{fingerprint}"):
         build_judges(chosen, profile=other)

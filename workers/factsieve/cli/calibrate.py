@@ -21,8 +21,8 @@ from factsieve.core.errors import BadSettings
 from factsieve.core.profile import Gate, Measured, NliCuts, Pick, ThresholdProfile, encode_profile
 
 if TYPE_CHECKING:
+    from factsieve.adapters.kept import Keep
     from factsieve.worker.settings import Settings
-    from factsieve.worker.wiring import Models
 
 VETOES: Final = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99, 1.0)
 ENTAILMENTS: Final = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
@@ -88,6 +88,7 @@ def calibrate(
 
     Example: factsieve calibrate --pairs pairs.jsonl --pick false-skip --budget 0.01 --profile thresholds.json --plot curves.png
     """
+    from factsieve.adapters.kept import Keep
     from factsieve.worker.settings import load_settings
 
     try:
@@ -100,12 +101,18 @@ def calibrate(
     )
     wanted = {PickBy.F1: None, PickBy.RECALL: recall, PickBy.FALSE_SKIP: budget}[pick_by]
     by: Pick = pick_by.value
-    result, made = _measure(settings, rows, thresholds, by, wanted, keep)
+    kept = None if keep is None else Keep(keep)
+    try:
+        measured = asyncio.run(_measure(settings, rows, thresholds[0], kept))
+    finally:
+        if kept is not None:
+            kept.close()
+    result = choose(measured.trials, thresholds, by, wanted, measured.cuts)
     if plot is not None:
         from factsieve.cli.measure.plot import draw
 
         draw(plot, result.points, result.veto_points, result.chosen, budget=budget if by == "false-skip" else None)
-    found = made(name, by, wanted) if result.chosen is not None else None
+    found = None if result.chosen is None else profile_of(name, settings, measured, rows, result.chosen, by, wanted)
     if as_json:
         sys.stdout.buffer.write(msgspec.json.encode(_as_json(result, found)) + b"\n")
     else:
@@ -124,45 +131,39 @@ def calibrate(
         err().print(f'Wrote {profile}. To use it: policy.profile_path = "{profile}"', markup=False)
 
 
-def _measure(
-    settings: "Settings",
-    pairs: Sequence[Pair],
-    thresholds: Sequence[float],
-    by: Pick,
-    wanted: float | None,
-    keep: Path | None,
-) -> "tuple[Result, Any]":
-    from factsieve.adapters.kept import Keep
+class _Measurement(msgspec.Struct, frozen=True):
+    """The pairs as the way to a skip sees them, and the models that made them so (`nli` with the cut-offs in force)."""
+
+    trials: list[Trial]
+    embedder_model: str
+    embedder_fingerprint: str
+    nli: NliCuts | None
+
+    @property
+    def cuts(self) -> Cuts | None:
+        return None if self.nli is None else Cuts(0.0, self.nli.veto, self.nli.entailment)
+
+
+async def _measure(settings: "Settings", pairs: Sequence[Pair], floor: float, keep: "Keep | None") -> _Measurement:
     from factsieve.cli.measure.trials import make_trials
     from factsieve.worker.wiring import open_models
 
-    kept = None if keep is None else Keep(keep)
-    try:
-        with open_models(settings, kept) as models, Steps(err(), "Measuring", len(pairs)) as steps:
-            trials = asyncio.run(
-                make_trials(
-                    models,
-                    pairs,
-                    max_unknown_share=settings.embedder.max_unknown_share,
-                    floor=thresholds[0],
-                    advance=steps.advance,
-                )
+    share = settings.embedder.max_unknown_share
+    async with open_models(settings, keep) as models:
+        with Steps(err(), "Measuring", len(pairs)) as steps:
+            trials = await make_trials(models, pairs, max_unknown_share=share, floor=floor, advance=steps.advance)
+        nli = models.judges.nli
+        cuts = None
+        if nli is not None:
+            used = nli.profile
+            cuts = NliCuts(
+                model=nli.name,
+                fingerprint=nli.fingerprint,
+                veto=used.veto,
+                entailment=used.entailment,
+                clear=used.clear,
             )
-            result = choose(trials, thresholds, by, wanted, _cuts_of(models))
-
-            def made(name: str, by: Pick, wanted: float | None) -> ThresholdProfile:
-                assert result.chosen is not None
-                return profile_of(name, settings, models, pairs, result.chosen, by, wanted)
-
-            return result, made
-    finally:
-        if kept is not None:
-            kept.close()
-
-
-def _cuts_of(models: "Models") -> Cuts | None:
-    nli = models.judges.nli
-    return None if nli is None else Cuts(0.0, nli.profile.veto, nli.profile.entailment)
+        return _Measurement(trials, models.embedder.model, models.embedder.fingerprint, cuts)
 
 
 def choose(
@@ -191,30 +192,22 @@ def choose(
 def profile_of(
     name: str,
     settings: "Settings",
-    models: "Models",
+    measured: _Measurement,
     pairs: Sequence[Pair],
     chosen: Point,
     by: Pick,
     wanted: float | None,
 ) -> ThresholdProfile:
     """Return the profile of a chosen point; the lower thresholds stay, as far as the order allows."""
-    nli = models.judges.nli
-    threshold = chosen.cuts.threshold
+    threshold, veto = chosen.cuts.threshold, chosen.cuts.veto
     ambiguous = min(settings.policy.ambiguous_threshold, threshold)
-    cuts = None
-    if nli is not None:
-        veto = chosen.cuts.veto
-        cuts = NliCuts(
-            model=nli.name,
-            fingerprint=nli.fingerprint,
-            veto=veto,
-            entailment=chosen.cuts.entailment,
-            clear=min(nli.profile.clear, veto),
-        )
+    cuts = measured.nli
+    if cuts is not None:
+        cuts = msgspec.structs.replace(cuts, veto=veto, entailment=chosen.cuts.entailment, clear=min(cuts.clear, veto))
     return ThresholdProfile(
         name=name,
-        embedder_model=models.embedder.model,
-        embedder_fingerprint=models.embedder.fingerprint,
+        embedder_model=measured.embedder_model,
+        embedder_fingerprint=measured.embedder_fingerprint,
         skip_threshold=threshold,
         ambiguous_threshold=ambiguous,
         supersede_threshold=min(settings.policy.supersede_threshold, ambiguous),

@@ -85,19 +85,17 @@ async def decide_under(
 
     by_number: dict[int, Decision] = {}
     numbers: list[int] = []
-    with (
-        offline_engine(settings, models=models) as offline,
-        Steps(err(), "Deciding", len(lines)) as steps,
-    ):
+    async with offline_engine(settings, models=models) as offline:
         await offline.engine.start()
-        for line in lines:
-            if isinstance(line, BadLine):
-                by_number[line.number] = refusal(line.number, line.code, line.message)
-                steps.advance()
-                continue
-            await offline.engine.submit(_record(line, len(numbers), settings.topics, now), steps.advance)
-            numbers.append(line.number)
-        await offline.engine.drain(None, DRAIN_TIMEOUT_S)
+        with Steps(err(), "Deciding", len(lines)) as steps:
+            for line in lines:
+                if isinstance(line, BadLine):
+                    by_number[line.number] = refusal(line.number, line.code, line.message)
+                    steps.advance()
+                    continue
+                await offline.engine.submit(_record(line, len(numbers), settings.topics, now), steps.advance)
+                numbers.append(line.number)
+            await offline.engine.drain(None, DRAIN_TIMEOUT_S)
         await offline.engine.stop()
         if offline.engine.failure is not None:
             raise offline.engine.failure  # what is missing must not look like an answer

@@ -144,7 +144,7 @@ async def _run(
     from factsieve.worker.wiring import open_models
 
     policy = settings.policies().default
-    with open_models(settings, keep) as models:
+    async with open_models(settings, keep) as models:
         name = models.judges.local.name if not models.judges.judge.is_remote else models.judges.judge.name
         with Steps(err(), f"Deciding with {name}", len(pairs)) as steps:
             outcomes = await decide_pairs(settings, models, pairs, steps.advance)

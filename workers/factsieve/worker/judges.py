@@ -14,20 +14,24 @@ from factsieve.worker.settings import Settings
 if TYPE_CHECKING:
     from factsieve.adapters.kept import Keep
     from factsieve.adapters.nli_judge import NliJudge
+    from factsieve.adapters.openai_judge import OpenAIJudge
 
 NLI: Final = "nli:"
 
 
 @dataclass(frozen=True)
 class Judges:
-    """The judge, the local one that answers where no remote one may be asked, and the NLI model among them."""
+    """The judge, the local one that answers where no remote one may be asked, and who of them has something to close."""
 
     judge: Judge
     local: Judge
     nli: "NliJudge | None" = None
+    remote: "OpenAIJudge | None" = None
 
-    def close(self) -> None:
-        """End the threads of local models."""
+    async def close(self) -> None:
+        """Close connections, and end the threads of local models."""
+        if self.remote is not None:
+            await self.remote.close()
         if self.nli is not None:
             self.nli.close()
 
@@ -54,10 +58,11 @@ def build_judges(settings: Settings, *, profile: ThresholdProfile | None = None,
         remote = None if settings.judge.model is None else _remote(settings, settings.judge.model)
         cascade = CascadeJudge(members, remote)
         if scorer is None:
-            return Judges(cascade, cascade.local)
+            return Judges(cascade, cascade.local, remote=remote)
         local = SkipCheck(cascade.local, scorer, choices=False)
-        return Judges(SkipCheck(cascade, scorer, choices=False), local, scorer)
-    return Judges(_remote(settings, name), RulesJudge())
+        return Judges(SkipCheck(cascade, scorer, choices=False), local, scorer, remote)
+    remote = _remote(settings, name)
+    return Judges(remote, RulesJudge(), remote=remote)
 
 
 def _nli(settings: Settings, folder: str, profile: ThresholdProfile | None, keep: "Keep | None") -> "NliJudge":
@@ -75,7 +80,7 @@ def _nli(settings: Settings, folder: str, profile: ThresholdProfile | None, keep
     return nli
 
 
-def _remote(settings: Settings, name: str) -> Judge:
+def _remote(settings: Settings, name: str) -> "OpenAIJudge":
     from factsieve.adapters.openai_judge import OpenAIJudge  # noqa: PLC0415 - needs an extra
 
     judge = settings.judge

@@ -3,8 +3,8 @@
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -167,8 +167,8 @@ class Models:
     judges: Judges
 
 
-@contextmanager
-def open_models(settings: Settings, keep: Keep | None = None) -> Iterator[Models]:
+@asynccontextmanager
+async def open_models(settings: Settings, keep: Keep | None = None) -> AsyncIterator[Models]:
     """Load the configured embedder and judges, and close them at the end; `keep` holds what they computed before. Raises BadSettings."""
     embedder = build_embedder(settings)
     try:
@@ -176,18 +176,18 @@ def open_models(settings: Settings, keep: Keep | None = None) -> Iterator[Models
         try:
             yield Models(embedder if keep is None else KeptEmbedder(embedder, keep), judges)
         finally:
-            judges.close()
+            await judges.close()
     finally:
         _close(embedder)
 
 
-@contextmanager
-def offline_engine(
+@asynccontextmanager
+async def offline_engine(
     settings: Settings, observer: Observer | None = None, models: Models | None = None
-) -> Iterator[Offline]:
+) -> AsyncIterator[Offline]:
     """Make the same engine as a worker's, on memory stores, with the configured models (or these). Raises BadSettings."""
     if models is None:
-        with open_models(settings) as opened, offline_engine(settings, observer, opened) as offline:
+        async with open_models(settings) as opened, offline_engine(settings, observer, opened) as offline:
             yield offline
         return
     outbox, facts = MemoryOutbox(), MemoryFacts(models.embedder.dimension)
@@ -304,6 +304,7 @@ async def _serve(settings: Settings) -> int:
             client_id=f"{settings.kafka.client_id}-outbox",
         )
         await _check_window(window)
+        judges = build_judges(settings, profile=settings.threshold_profile())
         engines: list[Engine] = []
         apps: list[SieveApp] = []
 
@@ -323,6 +324,7 @@ async def _serve(settings: Settings) -> int:
                 observer=metrics,
                 partition_count=partition_count,
                 on_failure=context.on_bug,
+                judges=judges,
             )
             engines.append(engine)
             return engine
@@ -339,7 +341,7 @@ async def _serve(settings: Settings) -> int:
         options = RunOptions(
             registry=metrics.registry,
             stores={"qdrant": stores.facts.check, "ledger": stores.ledger.check, "redis": window.check},
-            closers=(outbox.stop, window.close),
+            closers=(outbox.stop, window.close, judges.close),
             loop_limit_s=settings.worker.loop_limit_s,
             excuse=lambda: metrics.excuse(_EXCUSE_RETRIES * settings.engine.retry_most_s),
         )

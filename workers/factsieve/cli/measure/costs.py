@@ -58,7 +58,7 @@ async def _measure(
             f"--costs needs {LEAST_PAIRS} pairs of texts that occur once, there are {len(chosen)}: give more pairs"
         )
     warm = min(WARM_UP, len(chosen) // 4)
-    with open_models(load_settings({**overrides, **uncached, "judge.name": "rules"}, path=config)) as models:
+    async with open_models(load_settings({**overrides, **uncached, "judge.name": "rules"}, path=config)) as models:
         await _round(models, chosen[:warm])
         rounds = [
             await _round(models, chosen[start : start + PAIRS_A_ROUND])
@@ -94,7 +94,7 @@ async def _nli_seconds(overrides: Mapping[str, object], config: Path | None, pai
     from factsieve.worker.settings import load_settings
     from factsieve.worker.wiring import open_models
 
-    with open_models(load_settings(overrides, path=config)) as models:
+    async with open_models(load_settings(overrides, path=config)) as models:
         nli = models.judges.nli
         assert nli is not None  # the name says so
         await nli.score_pairs([(pair.a, pair.b) for pair in pairs[:warm]])

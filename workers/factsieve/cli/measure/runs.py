@@ -37,7 +37,7 @@ async def decide_pairs(
 async def _decide_part(settings: "Settings", models: "Models", pairs: Sequence[Pair]) -> list[Outcome]:
     from factsieve.worker.wiring import offline_engine
 
-    with offline_engine(settings, models=models) as offline:
+    async with offline_engine(settings, models=models) as offline:
         await offline.engine.start()
         now = datetime.now(UTC)
         for index, pair in enumerate(pairs):
