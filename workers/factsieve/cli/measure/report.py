@@ -8,7 +8,7 @@ import msgspec
 from factsieve.cli.measure import costs as cost_goals
 from factsieve.cli.measure.costs import Costs
 from factsieve.cli.measure.scenarios import Graded
-from factsieve.cli.measure.targets import measured
+from factsieve.cli.measure.targets import Target, measured
 from factsieve.core.facts import Kind
 from factsieve.core.outcomes import Outcome, Share, Summary, confusion
 from factsieve.core.policy import Policy
@@ -110,18 +110,34 @@ def _targets(runs: Sequence[Run]) -> Iterator[str]:
         for run, count, rows in zip(runs, missed, found, strict=True)
     )
     yield f"What factsieve sets itself to reach, and where it stands: {told}.\n"
+    yield from _missed(runs, found)
     yield "| what | set | goal |" + "".join(f" {run.judge} | reached |" for run in runs)
     yield "| --- | --- | --- |" + " ---: | --- |" * len(runs)
     for row in zip(*found, strict=True):
         target = row[0][0]
-        goal = (
-            "reported"
-            if target.goal is None
-            else f"{'at most' if target.at_most else 'at least'} {100 * target.goal:g} %"
-        )
+        goal = _goal(target)
         cells = "".join(f" {shown(reached)} | {_yes(met)} |" for _, reached, met in row)
         yield f"| {target.about} | {target.data} | {goal} |{cells}"
     yield ""
+
+
+def _missed(runs: Sequence[Run], found: Sequence[Sequence[tuple[Target, Share, bool | None]]]) -> Iterator[str]:
+    lines = [
+        f"- {target.data}, with {run.judge}: {target.about}: {shown(reached)}, goal {_goal(target)}"
+        for run, rows in zip(runs, found, strict=True)
+        for target, reached, met in rows
+        if met is False
+    ]
+    if lines:
+        yield "Missed:\n"
+        yield from lines
+        yield ""
+
+
+def _goal(target: Target) -> str:
+    if target.goal is None:
+        return "reported"
+    return f"{'at most' if target.at_most else 'at least'} {100 * target.goal:g} %"
 
 
 def _sets(runs: Sequence[Run]) -> Iterator[str]:
