@@ -1,6 +1,7 @@
 """Whatever dies in between: every event gets one effective decision, and a repetition changes nothing."""
 
 import asyncio
+import json
 from typing import Any
 
 import pytest
@@ -282,3 +283,65 @@ def test_an_unsigned_command_among_statements_is_refused_and_stops_nothing() -> 
     assert [d["decision"] for d in world.decisions()] == ["add", None, "add"]
     assert world.decisions()[1]["error"]["code"] == "command_unauthorised"
     assert len(world.done) == 3
+
+
+class Lease:
+    """A fence that is let go and taken up again by hand."""
+
+    held = True
+
+    def holds(self, topic: str, partition: int) -> bool:
+        return self.held
+
+
+@pytest.mark.parametrize("rejoined", [False, True])
+@pytest.mark.parametrize("asleep_at", ["get", "send"])
+def test_an_owner_that_slept_while_it_told_leaves_no_former_state(asleep_at: str, rejoined: bool) -> None:
+    """Asleep between reading a fact and the arrival of what it tells: the last state told is the one that stands."""
+    world = World(policy=WIDE)
+    first = world.record("the cache lives in redis")
+    later = [world.record("the cache lives in redis", 60 * n) for n in range(1, 4)]
+    lease = Lease()
+
+    class Sleeping:
+        def __init__(self, port: Any) -> None:
+            self._port = port
+            self.reached, self.go, self.slept = asyncio.Event(), asyncio.Event(), False
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._port, name)
+
+        async def _sleep(self) -> None:
+            if not self.slept and await world.facts.select("team"):
+                self.slept, lease.held = True, False
+                self.reached.set()
+                await self.go.wait()
+
+        async def get(self, point_ids: Any) -> Any:
+            found = await self._port.get(point_ids)
+            await self._sleep()
+            return found
+
+        async def send(self, messages: Any) -> None:
+            await self._sleep()
+            await self._port.send(messages)
+
+    async def main() -> None:
+        sleeping = Sleeping(world.facts if asleep_at == "get" else world.outbox)
+        old = Engine(
+            world.ports(**{"facts" if asleep_at == "get" else "outbox": sleeping}, fence=lease), world.settings
+        )
+        await old.submit(first, lambda: None)
+        await sleeping.reached.wait()
+        await world.feed([first, *later])
+        old.discard([("candidate-facts", 0)])
+        await old.drain([("candidate-facts", 0)], 0.0)
+        lease.held = rejoined
+        sleeping.go.set()
+        while old.lanes:
+            await asyncio.sleep(0)
+        await old.stop()
+
+    asyncio.run(main())
+    [told] = world.outbox.latest("facts").values()
+    assert json.loads(told or b"")["stated_count"] == 4 == world.current()[0].stated_count

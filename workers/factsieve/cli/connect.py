@@ -8,6 +8,7 @@ import msgspec
 import typer
 
 from factsieve.cli.conversation import Kafka
+from factsieve.cli.operator_key import key_overrides, read_key
 from factsieve.wire.topics import Topics
 
 if TYPE_CHECKING:
@@ -85,7 +86,8 @@ def connect(state_dir: Path | None, config: Path | None, assignments: list[str] 
     settings = load_settings(overrides, path=config)
     state = _running_stack(state_dir)
     if state is not None and (state_dir is not None or not _names_an_address(settings)):
-        settings = load_settings(local_overrides(state) | overrides, path=config)
+        key = {} if settings.commands.keys else key_overrides(read_key(state_dir or DEFAULT_STATE_DIR))
+        settings = load_settings(local_overrides(state) | key | overrides, path=config)
         return connected_to(settings, local=True)
     return connected_to(settings, local=False)
 

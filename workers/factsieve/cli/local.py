@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Final
 
 from factsieve.cli.connect import connected_to, local_overrides
+from factsieve.cli.operator_key import key_overrides, make_key
 from factsieve.cli.topics import create_topics
 from factsieve.cli.worker_service import WorkerService
 from factsieve.localstack.process import LocalStackError
@@ -42,6 +43,8 @@ def running(
     """
     with LocalStack(stack_config) as stack:
         settings = {**local_overrides(stack), **overrides}
+        if not load_settings(settings, path=config).commands.keys:
+            settings |= key_overrides(make_key(stack.state_dir))
         create_topics(connected_to(load_settings(settings, path=config), local=True), replication=1)
         worker = WorkerService(
             folder=stack.state_dir / "worker",

@@ -12,7 +12,21 @@ from typing import Annotated, Final, NoReturn
 import typer
 
 from factsieve import __version__
-from factsieve.cli import activity, calibrate, config, decide, demo, evaluate, facts, remember, services, topics
+from factsieve.cli import (
+    activity,
+    calibrate,
+    config,
+    decide,
+    demo,
+    erase,
+    evaluate,
+    facts,
+    remember,
+    revert,
+    review,
+    services,
+    topics,
+)
 from factsieve.cli.render import err
 from factsieve.core.errors import BadInput, BadSettings, Transient
 
@@ -60,6 +74,10 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("facts")(facts.facts)
 app.command("history")(facts.history)
 app.command("activity")(activity.activity)
+app.command("revert")(revert.revert)
+app.command("retract")(revert.retract)
+app.command("review")(review.review)
+app.command("erase")(erase.erase)
 app.command("worker")(services.worker)
 app.add_typer(topics.app, name="topics")
 app.add_typer(config.app, name="config")

@@ -18,6 +18,9 @@ from factsieve.core.undo.rows import ERASED, Outcome
 ERASED_VERSION: Final = 2**53 - 1
 """Above every version that a write can have, and still a whole number for every reader of JSON."""
 
+AGAIN: Final = "give the command again"
+"""Part of the reason of an erase that could not write everything at once."""
+
 SCRUBBED_HASH: Final = ""
 """What stands in the place of the hash of an erased statement: any body of its event is taken for it."""
 
@@ -103,7 +106,7 @@ def erase(
         return Outcome("no_op", "erased already: nothing is left of it", about, erases=erases)
     left = len(todo) - len(todo[:limit])
     if left:
-        return Outcome("applied", f"{reason} ({left} rows are left: give the command again)", about, erases=erases)
+        return Outcome("applied", f"{reason} ({left} rows are left: {AGAIN})", about, erases=erases)
     kept = [fact_id for fact_id, story in stories.items() if not story.whole and story.tainted]
     if kept:
         return Outcome(

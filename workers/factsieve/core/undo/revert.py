@@ -139,8 +139,9 @@ class Revert:
         if not part.untouched and same(now, before, CORE):
             return  # it has come back already
         standing = part.untouched or same(now, after, ("status", "valid_from", *CORE[3:]))
-        if standing and before.status is Status.PAST and self._is_withdrawn(before.superseded_by):
-            standing = False
+        retires = now.status is Status.CURRENT and before.status is Status.PAST
+        if retires and self._is_withdrawn(before.superseded_by):
+            standing = False  # nothing would be in force in its place
         gone = now.status in (Status.RETRACTED, Status.ERASED) and not part.untouched
         if not standing or gone:
             self.left[now.fact_id] = None
