@@ -138,8 +138,13 @@ class Lane:
 
     async def _tell(self, told: Sequence[tuple[Item, Entry]]) -> None:
         await self._tools.performer.remember(entry for _, entry in told)
-        await self._tools.performer.emit([(entry, item.event) for item, entry in told])
-        for item, _ in told:
+        items = [item for item, _ in told]
+        performer = self._tools.performer
+        await performer.emit([(entry, item.event) for item, entry in told], lambda: self._hold_fence(items))
+        while not self._holds(items):  # what was read before we slept may have come after what another one told
+            await performer.restate(entry for _, entry in told)
+            await self._hold_fence(items)
+        for item in items:
             item.finish()
 
     # New events
@@ -204,6 +209,10 @@ class Lane:
     async def _perform(self, record: LedgerRecord, known: dict[str, Vector], items: Sequence[Item]) -> None:
         await self._hold_fence(items)
         await self._tools.performer.perform(record, known)
+
+    def _holds(self, items: Sequence[Item]) -> bool:
+        fence = self._tools.ports.fence
+        return all(fence.holds(*item.partition) and not self._tools.is_gone(item) for item in items)
 
     async def _hold_fence(self, items: Sequence[Item]) -> None:
         """Wait until this process surely holds the partitions, or they are gone: a process that slept does not write."""

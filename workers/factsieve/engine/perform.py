@@ -1,7 +1,8 @@
 """From the ledger to the world: what is stored is performed, told and then acknowledged. All of it is harmless to repeat."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import cached_property
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -18,6 +19,8 @@ from factsieve.wire import outbound
 from factsieve.wire.inbound import Command
 from factsieve.wire.ledger import decode_record, encode_record
 from factsieve.wire.topics import Topics
+
+_RESTATE_LIMIT: Final = 8
 
 
 def record_id_of(namespace: str, first_event_key: str) -> str:
@@ -140,11 +143,16 @@ class Performer:
         except Transient as error:
             self._observer.degraded("redis", str(error))
 
-    async def emit(self, told: Sequence[tuple[Entry, Candidate | Command]]) -> None:
+    async def emit(
+        self,
+        told: Sequence[tuple[Entry, Candidate | Command]],
+        before_send: Callable[[], Awaitable[None]] | None = None,
+    ) -> None:
         """Send everything that follows from stored decisions, and wait until all of it is acknowledged.
 
         An event met at the coordinates that it was decided under is told in full, again if need be. Met elsewhere (a replay, or a
         producer that repeats itself) only the decision is reported, and `new-facts` hears of it where the replay asks for that.
+        `before_send` is awaited when everything is read, and may raise.
         """
         heads: dict[str, None] = {}
         messages: list[Message] = []
@@ -176,12 +184,31 @@ class Performer:
             )
         standing = await self._gathered.get.many(list(heads))
         messages += [outbound.fact_message(self._topics, fact) for fact in standing if fact is not None]
+        if before_send is not None:
+            await before_send()
         await self._gathered.send.many(messages)
         for message in messages:
             if message.topic == self._topics.new_facts:
                 self._observer.changed(_change_type(message))
         for entry, event in told:
             self._observer.decided(entry.decision, replayed=entry.decision.coordinates != event.coordinates)
+
+    async def restate(self, entries: Iterable[Entry]) -> None:
+        """Tell anew how the facts of these decisions stand, until what was told last is what stands.
+
+        For a process that may have slept before it told: another one may have changed the facts and told it meanwhile, and
+        the compacted topic would keep the older state for good. Raises Transient where they change too fast to be followed.
+        """
+        heads = list(dict.fromkeys(fact.fact_id for entry in entries for fact in entry.effects))
+        told: list[Fact | None] | None = None
+        for _ in range(_RESTATE_LIMIT):
+            standing = await self._gathered.get.many(heads)
+            if standing == told:
+                return
+            messages = [outbound.fact_message(self._topics, fact) for fact in standing if fact is not None]
+            await self._gathered.send.many(messages)
+            told = standing
+        raise Transient("kafka", f"{len(heads)} facts changed {_RESTATE_LIMIT} times while they were told")
 
 
 def _only(entry: Entry, points: Mapping[str, Fact]) -> Entry:
