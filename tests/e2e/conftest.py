@@ -35,10 +35,10 @@ def apache_site(tmp_path_factory) -> Iterator[Site]:
         yield site
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def site(request) -> Site:
-    """The site that FACTSIEVE_TEST_BROKER names: tansu, the default, or apache."""
-    kind = os.environ.get("FACTSIEVE_TEST_BROKER", "tansu")
+    """The site that FACTSIEVE_TEST_BROKER names: tansu, the default, or apache. A test may ask for one by a parameter."""
+    kind = getattr(request, "param", os.environ.get("FACTSIEVE_TEST_BROKER", "tansu"))
     if kind not in ("tansu", "apache"):
         pytest.fail(f"FACTSIEVE_TEST_BROKER={kind}: expected tansu or apache")
     return request.getfixturevalue("apache_site" if kind == "apache" else "local_site")
@@ -53,15 +53,17 @@ class Calm:
 
 
 @pytest.fixture(scope="session")
-def calm(site) -> Calm:
-    """One worker, nothing goes wrong."""
-    return calm_run(site)
+def calm_runs() -> dict[str, Calm]:
+    """The undisturbed runs so far, by kind of site."""
+    return {}
 
 
-@pytest.fixture(scope="session")
-def calm_on_apache(apache_site) -> Calm:
-    """The same on Apache Kafka."""
-    return calm_run(apache_site)
+@pytest.fixture
+def calm(site, calm_runs) -> Calm:
+    """One worker, nothing goes wrong; run once on each kind of site."""
+    if site.kind not in calm_runs:
+        calm_runs[site.kind] = calm_run(site)
+    return calm_runs[site.kind]
 
 
 def calm_run(site: Site) -> Calm:

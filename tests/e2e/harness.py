@@ -20,6 +20,7 @@ from typing import Any, Self
 
 import httpx
 import msgspec
+import pytest
 import redis
 from aiokafka import AIOKafkaProducer
 from qdrant_client import QdrantClient
@@ -44,6 +45,12 @@ PARTITIONS = 4
 PRODUCER = CE_SOURCE  # so that `factsieve decide` gives the same events the same keys
 SENT_AT = datetime(2026, 1, 1, tzinfo=UTC)
 """`ce_time` of what is sent, the same in all runs."""
+
+BOTH_SITES = [
+    pytest.param("tansu", marks=pytest.mark.stack),
+    pytest.param("apache", marks=[pytest.mark.stack, pytest.mark.kafka]),
+]
+"""For tests that prove something about the broker too: `@pytest.mark.parametrize("site", BOTH_SITES, indirect=True)`."""
 
 QUICK: Mapping[str, object] = {
     # A local broker answers the first JoinGroup after half a session time-out; short ones keep tests short.
