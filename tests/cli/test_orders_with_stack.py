@@ -1,12 +1,17 @@
 """The operators' commands against a stack that `factsieve up` started: previewed, given, undone; nothing has to be set up for them."""
 
+import contextlib
 import json
+import os
+import pty
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from test_with_stack import Shell, up_in
+from test_with_stack import ENVIRONMENT, Shell, up_in
 
 pytestmark = pytest.mark.stack
 
@@ -150,3 +155,40 @@ def test_the_key_is_made_once_and_for_this_user_alone(shell: Shell) -> None:
     unsigned = shell.run("retract", one["fact_id"], "--config", "none.toml")
     assert unsigned.returncode == 2
     assert "commands.keys" in unsigned.stderr
+
+
+def test_a_person_is_asked_one_by_one(shell: Shell) -> None:
+    """On a terminal each flagged fact is shown with its rival; a key decides it, and the next one comes."""
+    lines = [
+        {"id": str(n), "text": text, "namespace": "person", "occurred_at": f"2025-02-0{n + 1}T09:00:00Z"}
+        for n, text in enumerate(FLAGGED)
+    ]
+    shell.json("remember", "--file", "-", given="\n".join(map(json.dumps, lines)))
+    said, code = typed(shell, "review", "--namespace", "person", keys="x\ns\nn\nq\n")
+    assert code == 0, said
+    assert said.count("keep both") == 3
+    assert "superseded" in said or "in force" in said
+    left = [fact["text"] for fact in shell.json("review", "--namespace", "person")]
+    assert left == ["The customer Acme pays by card.", "We use Memcached for caching."]
+    said, code = typed(shell, "review", "--namespace", "person", keys="k\nu\n")
+    assert code == 0, said
+    assert shell.json("review", "--namespace", "person") == []
+    assert "We use Redis for caching." not in current(shell, "person")
+
+
+def typed(shell: Shell, *words: str, keys: str) -> tuple[str, int]:
+    """Run a command on a terminal of its own, type keys, and return what it showed and its exit code."""
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "factsieve", *words]
+    with subprocess.Popen(
+        command, cwd=shell.folder, env=ENVIRONMENT | {"TERM": "dumb"}, stdin=theirs, stdout=theirs, stderr=theirs
+    ) as process:
+        os.close(theirs)
+        os.write(ours, keys.encode())
+        shown = bytearray()
+        with contextlib.suppress(OSError):  # the other end is closed when the command has ended
+            while part := os.read(ours, 4096):
+                shown += part
+        code = process.wait(60)
+    os.close(ours)
+    return shown.decode(), code

@@ -148,7 +148,7 @@ def check_consistent(world: World) -> None:
             assert row.valid_to < FOREVER
         for one in row.supersedes if row.is_head else ():
             current = heads[one].status is Status.CURRENT
-            former = [r for r in rows if r.fact_id == one and r.status is Status.PAST]
+            former = [r for r in rows if r.fact_id == one and r.status in (Status.PAST, Status.ERASED)]
             cut = any(r.superseded_by is not None for r in former)  # by a late one
             assert not current or cut, f"{one} is current and superseded by {row.fact_id}"
         assert not any(heads[one].status is Status.CURRENT for one in row.absorbed) or not row.is_head

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -13,6 +14,8 @@ from tests.engine.harness import World, always
 
 WIDE = Policy(skip_guard="off", skip_threshold=0.995)
 """Puts near texts before the judge, with all five choices."""
+ASKING = Policy(skip_threshold=0.995)
+"""The same, with the guard: wordings are checked."""
 
 
 def world_of(kind: Kind, **more: Any) -> World:
@@ -444,6 +447,39 @@ class TestReview:
         assert world.decisions()[-1]["outcome"] == "applied"
 
 
+def raising(_: Question) -> Verdict:
+    raise RuntimeError("the model fell over")
+
+
+FAILURES: dict[str, Callable[[Question], Verdict]] = {
+    "timeout": lambda q: Verdict(choice=None, judge="llm", failure="timeout"),
+    "exception": raising,
+    "no target": lambda q: Verdict(choice=Kind.SUPERSEDE, judge="llm"),
+    "target out of range": lambda q: Verdict(choice=Kind.SKIP, judge="llm", targets=(9,)),
+}
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_ten_failures_of_a_model_are_made_up_for_by_review(failure: str) -> None:
+    """Nothing is skipped or retired meanwhile; asked again oldest first, it ends as if the model had answered at once."""
+    said = [f"the api port is now {8080 + n}" for n in range(11)]
+    answering = World(always(Kind.SUPERSEDE), policy=ASKING)
+    answering.run([answering.record(text, 600 * n) for n, text in enumerate(said)])
+    world = World(FAILURES[failure], policy=ASKING)
+    world.run([world.record(text, 600 * n) for n, text in enumerate(said)])
+    assert [d["decision"] for d in world.decisions()] == ["add"] * 11
+    assert all(d["review"] for d in world.decisions()[1:])
+    assert texts(world) == sorted(said)
+    world.judge.script = always(Kind.SUPERSEDE)
+    flagged = [fact for fact in world.current() if fact.review is not None]
+    assert len(flagged) == 10
+    for one in flagged:
+        assert order(world, "review", fact_id=one.fact_id, ask=True)["outcome"] == "applied"
+    assert texts(world) == [said[-1]]
+    assert world.timeline() == answering.timeline()
+    assert [fact for fact in world.current() if fact.review is not None] == []
+
+
 def test_commands_are_signed() -> None:
     """An unsigned or wrongly signed command changes nothing and goes to the dead letters."""
     world = world_of(Kind.ADD)
@@ -464,10 +500,6 @@ def test_a_command_again_is_told_again_and_does_nothing() -> None:
     world.run([record])
     assert world.state() == state
     assert world.decisions()[-1] == first
-
-
-def question_texts(question: Question) -> list[str]:
-    return [choice.text for choice in question.neighbours]
 
 
 def everything_stored(world: World) -> str:

@@ -31,6 +31,12 @@ AS_OF_SEARCH: Final = 256
 _UNSEEN: Final = frozenset({Status.ERASED, Status.ARCHIVED})
 """Not listed: rows without text, and former beliefs, which `--known-at` and `history` tell."""
 
+
+def _is_withdrawn_row(fact: Fact) -> bool:
+    """Return whether a row only tells that its fact was withdrawn for a while, or a former wording with it."""
+    return fact.status is Status.RETRACTED and not fact.is_head
+
+
 AsJson = Annotated[bool, typer.Option("--json", help="One a line, as JSON.")]
 
 
@@ -126,7 +132,7 @@ async def _find(
         found = await stores.facts.select(namespace, as_of=as_of, known_at=known_at, current_only=not every)
         if known_at is not None:
             return found, {}  # what was believed then may be a former belief now
-        return [fact for fact in found if fact.status not in _UNSEEN], {}
+        return [fact for fact in found if fact.status not in _UNSEEN and not _is_withdrawn_row(fact)], {}
 
 
 async def _nearest(

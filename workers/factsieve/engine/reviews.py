@@ -154,7 +154,14 @@ def _can_be_target(target: Fact, fact: Fact) -> bool:
 
 
 def _was_there(other: Fact, fact: Fact) -> bool:
-    """Return whether another fact belongs into the question: it was stated before, or noted as a rival, and nobody said that both stand."""
+    """Return whether another fact belongs into the question about a flagged one, and nobody said that both stand.
+
+    That is what was stated before, and what it was noted to contradict; but not what was flagged later because of it: that one's turn
+    comes, and then this one is asked about.
+    """
     if not _can_be_target(other, fact) or other.fact_id in fact.compatible_with:
         return False
-    return other.valid_from <= fact.last_stated_at or other.fact_id in fact.conflicts_with
+    if other.valid_from <= fact.last_stated_at:
+        return True
+    comes_later = other.review is not None and fact.fact_id in other.conflicts_with
+    return other.fact_id in fact.conflicts_with and not comes_later

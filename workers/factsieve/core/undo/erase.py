@@ -180,6 +180,7 @@ def blank(row: Fact) -> Fact:
         valid_to=row.valid_to,
         retired_at=row.retired_at if row.retired_at != FOREVER else row.recorded_at,
         stated_count=row.stated_count,
+        superseded_by=row.superseded_by,
         merged_into=row.merged_into,  # where else its text went
     )
 
