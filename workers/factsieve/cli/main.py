@@ -21,6 +21,7 @@ from factsieve.cli import (
     erase,
     evaluate,
     facts,
+    models,
     remember,
     revert,
     review,
@@ -80,6 +81,7 @@ app.command("review")(review.review)
 app.command("erase")(erase.erase)
 app.command("worker")(services.worker)
 app.add_typer(topics.app, name="topics")
+app.add_typer(models.app, name="models")
 app.add_typer(config.app, name="config")
 
 
