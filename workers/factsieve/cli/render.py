@@ -18,6 +18,10 @@ STYLE: Final = {
     "supersede": "yellow",
     "skip": "bright_black",
     "refused": "red",
+    "revert": "magenta",
+    "retract": "magenta",
+    "review": "magenta",
+    "erase": "magenta",
 }
 FEW: Final = 12
 """Up to so many decisions are printed one by one."""
@@ -58,12 +62,14 @@ def count(decisions: Iterable[Mapping[str, Any]]) -> Counter[str]:
 
 
 def kind_of(decision: Mapping[str, Any]) -> str:
-    """Return a decision's kind, `refused` for a reject."""
-    return decision.get("decision") or "refused"
+    """Return a decision's kind, a command's for its outcome, `refused` for a reject."""
+    return decision.get("decision") or decision.get("command") or "refused"
 
 
 def why(decision: Mapping[str, Any]) -> str:
     """Return in a few words why it was decided so, as plain text."""
+    if decision.get("command") is not None:
+        return f"{decision.get('outcome')}: {decision.get('reason')}"
     if decision.get("decision") is None:
         error = decision.get("error") or {}
         return f"{error.get('code', 'refused')}: {error.get('message', '')}"

@@ -39,15 +39,17 @@ if TYPE_CHECKING:
 
 MAX_LINES: Final = 100_000
 _KEYS: Final = {
-    "k": "keep both: the conflict is none",
-    "s": "supersede: it replaces the other",
-    "r": "repeat: the other says the same",
-    "u": "update: the other gets its wording",
-    "m": "merge: one wording for both",
+    "k": "keep both",
+    "s": "supersedes it",
+    "r": "repeats it",
+    "u": "updates it",
+    "m": "merge both",
     "j": "ask the judge",
-    "n": "next, leave it flagged",
+    "n": "next",
     "q": "quit",
 }
+"""What can be said of a flagged fact (it) and its rival."""
+
 _DECISIONS: Final = {"k": Kind.ADD, "s": Kind.SUPERSEDE, "r": Kind.SKIP, "u": Kind.UPDATE, "m": Kind.MERGE}
 
 
