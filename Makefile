@@ -53,11 +53,15 @@ down: $(STAMP) ## stop what `make up` started
 
 .PHONY: test
 test: $(STAMP) ## run the tests that need nothing but pip's packages, in random order
-	@$(BIN)/python -m pytest -m "not kafka and not package" $(ARGS)
+	@$(BIN)/python -m pytest -m "not kafka and not package and not goals" $(ARGS)
 
 .PHONY: test-kafka
 test-kafka: $(STAMP) ## run the suite against a real Apache Kafka (needs Java 17 and Maven, which fetches Kafka once)
 	@$(BIN)/python -m pytest -m kafka --timeout=600 $(ARGS)
+
+.PHONY: test-goals
+test-goals: $(STAMP) ## measure decisions against their goals on the public data sets (minutes; with ARGS="-k rules" without NLI)
+	@$(BIN)/python -m pytest -m goals --timeout=2400 $(ARGS)
 
 .PHONY: package
 package: $(STAMP) ## build the wheel and install it alone, as the image does (needs a network)

@@ -26,7 +26,7 @@ from factsieve.engine.overlay import cosine
 from factsieve.worker.settings import load_settings
 from factsieve.worker.wiring import open_models
 
-pytestmark = [pytest.mark.shared, pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.shared, pytest.mark.goals, pytest.mark.timeout(600)]
 
 FACTS = 1000
 MOST_ASKED = {"rules": 100, "nli": 135}  # goal: 100 with both

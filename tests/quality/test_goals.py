@@ -16,7 +16,7 @@ from factsieve.cli.measure.pairs import read_pairs
 from factsieve.cli.measure.report import Run, shown
 from factsieve.cli.measure.targets import FALSE_SKIPS, PUBLIC, SWAPS, TARGETS, TWINS, YIELD, Target
 
-pytestmark = [pytest.mark.shared, pytest.mark.slow, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.shared, pytest.mark.goals, pytest.mark.timeout(1200)]
 
 LARGE = ("sick_train", "mrpc_train", "antonym")
 BOTH = "contradictions and distinct pairs at or above the skip threshold that are skipped"
