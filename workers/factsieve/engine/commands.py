@@ -12,7 +12,7 @@ import msgspec
 from factsieve.core import ids, undo
 from factsieve.core.decision import Band, Decision, Entry
 from factsieve.core.errors import Bug
-from factsieve.core.facts import NO_SIGNAL, Fact
+from factsieve.core.facts import FOREVER, NO_SIGNAL, Fact, Status
 from factsieve.core.plan import Draft
 from factsieve.core.policy import Policies
 from factsieve.core.undo import Held, Outcome
@@ -92,6 +92,8 @@ class Planner:
                 raise Bug(f"no such command: {issue.kind!r}")
         if outcome.kind == "applied" and (much := _too_much(draft)):
             draft, outcome = _emptied(draft), Outcome("refused", much, outcome.fact)
+        elif outcome.kind == "applied" and (torn := _torn(draft)):
+            draft, outcome = _emptied(draft), Outcome("refused", torn, outcome.fact)
         elif outcome.kind != "applied":
             draft = _emptied(draft)
         return Planned(outcome, draft, about)
@@ -306,6 +308,18 @@ def _reason(issue: Issue, default: str) -> str:
 
 def _emptied(draft: Draft) -> Draft:
     return Draft(draft.event_key, draft.decision_id, draft.namespace, draft.now)
+
+
+def _torn(draft: Draft) -> str | None:
+    """Return why a plan must not be performed: it would leave a fact both current and out of force."""
+    for fact in draft.points.values():
+        closed = fact.valid_to != FOREVER or fact.superseded_by is not None or fact.merged_into is not None
+        if fact.status is Status.CURRENT and closed:
+            return (
+                f"what was decided about fact {fact.fact_id} in between contradicts it: revert those decisions first, the newest "
+                "one before the others"
+            )
+    return None
 
 
 def _too_much(draft: Draft) -> str | None:
