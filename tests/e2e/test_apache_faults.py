@@ -4,6 +4,7 @@ import os
 import signal
 
 import pytest
+
 from e2e import streams
 from e2e.harness import Room, Worker
 from e2e.test_crashes import finish
