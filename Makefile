@@ -53,7 +53,7 @@ down: $(STAMP) ## stop what `make up` started
 
 .PHONY: test
 test: $(STAMP) ## run the tests that need nothing but pip's packages, in random order
-	@$(BIN)/python -m pytest -m "not kafka and not package and not goals" $(ARGS)
+	@$(BIN)/python -m pytest -m "not kafka and not package and not goals and not long" $(ARGS)
 
 .PHONY: test-kafka
 test-kafka: $(STAMP) ## run the suite against a real Apache Kafka (needs Java 17 and Maven, which fetches Kafka once)
@@ -62,6 +62,10 @@ test-kafka: $(STAMP) ## run the suite against a real Apache Kafka (needs Java 17
 .PHONY: test-goals
 test-goals: $(STAMP) ## measure decisions against their goals on the public data sets (minutes; with ARGS="-k rules" without NLI)
 	@$(BIN)/python -m pytest -m goals --timeout=2400 $(ARGS)
+
+.PHONY: test-long
+test-long: $(STAMP) ## stream the whole of the public conversation facts, twice and with workers that die (minutes)
+	@$(BIN)/python -m pytest -m long --timeout=900 $(ARGS)
 
 .PHONY: package
 package: $(STAMP) ## build the wheel and install it alone, as the image does (needs a network)

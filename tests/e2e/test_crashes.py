@@ -27,7 +27,7 @@ def test_a_worker_killed_again_and_again_comes_to_the_same_end(site, calm):
     with site.room() as room:
         messages = room.lines(streams.demo())
         room.send(messages)
-        for seen in (1, 90, 200, 330):
+        for seen in (1, 170):
             worker = room.worker(wait=False)
             room.until_decided(seen)
             worker.kill()
@@ -59,21 +59,11 @@ def test_a_worker_killed_between_two_writes_comes_to_the_same_end(site, calm):
         finish(room, calm, len(messages))
 
 
-def test_one_of_two_workers_killed(site, calm):
-    """The other one takes over what it left half done."""
-    with site.room() as room:
-        messages = room.lines(streams.demo())
-        first, second = room.worker(wait=False), room.worker(wait=False)
-        room.until_shared(first, second)
-        room.send(messages)
-        room.until_decided(60)
-        first.kill()
-        finish(room, calm, len(messages))
-        assert len(second.partitions()) == PARTITIONS
+def test_one_of_two_workers_asked_to_end_then_the_other_killed(site, calm):
+    """SIGTERM in the middle: it finishes what it has begun, commits and leaves; nothing is told twice, if there was time enough.
 
-
-def test_one_of_two_workers_asked_to_end(site, calm):
-    """SIGTERM in the middle: it finishes what it has begun, commits and leaves; nothing is told twice, if there was time enough."""
+    Then SIGKILL: a third worker takes over what was left half done.
+    """
     with site.room() as room:
         messages = room.lines(streams.demo())
         first, second = room.worker(wait=False), room.worker(wait=False)
@@ -82,12 +72,21 @@ def test_one_of_two_workers_asked_to_end(site, calm):
         room.until_decided(60)
         assert first.terminate() == 0
         assert room.follower.decided < len(messages)
-        finish(room, calm, len(messages))
+        third = room.worker(wait=False)
         if '"drained": false' not in first.log + second.log:
-            assert len(room.follower.records[room.topics.decisions]) == len(messages)
+            told = [record.headers for record in room.follower.records[room.topics.decisions]]
+            assert len(told) == len({dict(headers)["ce_id"] for headers in told})
+        room.until_decided(min(200, room.follower.decided + 1))
+        second.kill()
+        finish(room, calm, len(messages))
+        assert len(third.partitions()) == PARTITIONS
 
 
-ASLEEP = [("record", "before"), ("record", "after"), ("facts", "before"), ("standing", "after")]
+ASLEEP = {
+    "tansu": [("record", "before"), ("standing", "after")],
+    "apache": [("record", "after"), ("facts", "before")],
+}
+"""Where owners fall asleep; the broker does not matter to it, so that each kind of site has its share."""
 
 
 def test_an_old_owner_that_wakes_changes_nothing(site, calm):
@@ -98,11 +97,11 @@ def test_an_old_owner_that_wakes_changes_nothing(site, calm):
     with site.room() as room, gates_of(room) as gates:
         messages = room.lines(streams.demo())
         workers = gates.worker(), gates.worker()
-        sent = 0
-        for number, (kind, when) in enumerate(ASLEEP, start=1):
+        sent, places = 0, ASLEEP[site.kind]
+        for number, (kind, when) in enumerate(places, start=1):
             room.until_shared(*workers)
             trap = gates.set(kind, when, Worker.sleep_now, nth=2)
-            part = messages[sent : len(messages) * number // len(ASLEEP)]
+            part = messages[sent : len(messages) * number // len(places)]
             room.send(part)
             sent += len(part)
             room.until(trap.sprung.is_set, f"the second {kind} request")
