@@ -139,6 +139,9 @@ def test_the_same_statement_of_two_tenants_is_two_facts(quiet):
             assert {outcome.facts[fact_id].namespace for fact_id in linked if fact_id} <= {one["namespace"]}
     assert sorted(seen["team-a"]) == sorted(seen["team-b"])
     assert ("Tests passed.", "skip", "exact_duplicate", "hash_window", 1.0) in seen["team-a"]
-    for text, slot, _ in statements:
-        held = [fact.namespace for fact in outcome.facts.values() if (fact.text, fact.slot) == (text, slot)]
-        assert sorted(set(held) & set(tenants)) == list(tenants)
+    held = {namespace: [] for namespace in tenants}
+    for fact in outcome.facts.values():
+        if fact.namespace in held:
+            held[fact.namespace].append((fact.text, fact.slot, fact.status, fact.stated_count))
+    assert sorted(held["team-a"]) == sorted(held["team-b"])
+    assert ("Tests passed.", None, "current", 2) in held["team-a"]
