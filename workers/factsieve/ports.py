@@ -11,7 +11,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from factsieve.core.facts import Fact, Scored
+from factsieve.core.facts import Fact
 from factsieve.core.judging import Question, Verdict
 
 Vector = NDArray[np.float32]
@@ -279,7 +279,6 @@ __all__ = [
     "Near",
     "NeighbourQuery",
     "Outbox",
-    "Scored",
     "Vector",
     "WindowHit",
 ]

@@ -4,10 +4,9 @@ Quantised models scale their numbers by all that is in one run, so every run hol
 pair's scores therefore depend on the pair alone.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 import numpy as np
@@ -20,6 +19,7 @@ from factsieve.adapters.onnx_session import (
     find_tokenizer,
     open_session,
     open_tokenizer,
+    read_object,
     weights_of,
     well_formed,
 )
@@ -184,7 +184,7 @@ def _named(labels: Labels | None, outputs: int, name: str) -> tuple[int, int | N
 
 
 def _labels(folder: Path) -> Labels | None:
-    names = _config(folder, "config.json").get("id2label")
+    names = read_object(folder / "config.json").get("id2label")
     if not isinstance(names, dict) or not names:
         return None
     try:
@@ -199,18 +199,7 @@ def _limit(folder: Path, words: Path) -> int:
         (words, "tokenizer_config.json", "model_max_length", 0),
         (folder, "config.json", "max_position_embeddings", 2),  # models of the RoBERTa kind keep two for padding
     ):
-        value = _config(place, file).get(field)
+        value = read_object(place / file).get(field)
         if isinstance(value, int) and 8 <= value - less <= 1_000_000:
             return min(_LONGEST, value - less)
     return _LONGEST
-
-
-def _config(folder: Path, file: str) -> dict[str, Any]:
-    path = folder / file
-    if not path.is_file():
-        return {}
-    try:
-        value = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise BadSettings(f"{str(path)!r} is not JSON: {error}") from error
-    return value if isinstance(value, dict) else {}

@@ -5,10 +5,9 @@ matrix product is computed alone); models quantised on the fly scale by the whol
 loaded: one of the second kind is run one text at a time.
 """
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 import numpy as np
@@ -24,6 +23,7 @@ from factsieve.adapters.onnx_session import (
     open_session,
     open_tokenizer,
     package_folder,
+    read_object,
     weights_of,
     well_formed,
 )
@@ -209,8 +209,8 @@ def _packaged() -> _Model:
 
 def _in_folder(folder: Path) -> _Model:
     onnx = find_onnx(folder)
-    pools = _read_json(folder / "1_Pooling" / "config.json")
-    limits = _read_json(folder / "sentence_bert_config.json")
+    pools = read_object(folder / "1_Pooling" / "config.json")
+    limits = read_object(folder / "sentence_bert_config.json")
     pooling: Pooling = "cls" if pools.get("pooling_mode_cls_token") else "mean"
     limit = limits.get("max_seq_length")
     return _Model(
@@ -224,7 +224,7 @@ def _in_folder(folder: Path) -> _Model:
 
 def _unknown_token(tokenizer: Path) -> int | None:
     """Return the id of the token that stands for what the vocabulary lacks, or None for one that lacks nothing (bytes)."""
-    described = _read_json(tokenizer)
+    described = read_object(tokenizer)
     model = described.get("model", {})
     if isinstance(model.get("unk_id"), int):
         return int(model["unk_id"])
@@ -233,13 +233,3 @@ def _unknown_token(tokenizer: Path) -> int | None:
     if isinstance(token, str) and isinstance(vocabulary, dict) and isinstance(vocabulary.get(token), int):
         return int(vocabulary[token])
     return None
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    if not path.is_file():
-        return {}
-    try:
-        value = json.loads(path.read_bytes())
-    except ValueError as error:
-        raise BadSettings(f"{str(path)!r} is not JSON: {error}") from error
-    return value if isinstance(value, dict) else {}

@@ -3,6 +3,7 @@
 import hashlib
 import importlib
 import importlib.util
+import json
 import os
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -108,6 +109,17 @@ def find_tokenizer(folder: Path) -> Path:
             f"model folder {str(folder)!r} holds no tokenizer.json (a tokenizer in Hugging Face's fast format)"
         )
     return found[0]
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Return the JSON object in a file: empty where there is no file, or no object in it. Raises BadSettings where it is not JSON."""
+    if not path.is_file():
+        return {}
+    try:
+        value = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise BadSettings(f"{str(path)!r} is not JSON: {error}") from error
+    return value if isinstance(value, dict) else {}
 
 
 def open_session(model: Path | bytes, threads: int, name: str) -> Session:

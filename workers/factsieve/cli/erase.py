@@ -6,7 +6,7 @@ from typing import Annotated, Final
 
 import typer
 
-from factsieve.cli.connect import ConfigFile, Connected, StateDir, connect
+from factsieve.cli.connect import ConfigFile, Connected, StateDir
 from factsieve.cli.conversation import Decision
 from factsieve.cli.orders import (
     AsJson,
@@ -16,11 +16,11 @@ from factsieve.cli.orders import (
     Orders,
     Reason,
     Timeout,
+    connect_to_order,
     find_decision,
     find_fact,
     preview,
     report,
-    signing_key,
     was_refused,
 )
 from factsieve.cli.render import err
@@ -60,9 +60,8 @@ def erase(
     """
     if not (fact_ids or event or everything):
         raise BadSettings("say what to erase: fact ids, --event EVENT, or --everything-in NAMESPACE")
-    connected = connect(state_dir, config)
+    connected = connect_to_order(state_dir, config, preview_only=dry_run)
     if not dry_run:
-        signing_key(connected.settings)
         _confirm(len(fact_ids or ()), len(event or ()), everything, yes=yes)
 
     async def order(connected: Connected) -> list[Decision]:

@@ -11,7 +11,7 @@ import msgspec
 import typer
 from rich.markup import escape
 
-from factsieve.cli.connect import Connected
+from factsieve.cli.connect import ConfigFile, Connected, StateDir, connect
 from factsieve.cli.conversation import Conversation, Decision
 from factsieve.cli.render import out
 from factsieve.core import ids
@@ -77,6 +77,14 @@ def signing_key(settings: "Settings") -> tuple[str, bytes]:
             "(`openssl rand -hex 32` makes one), and commands.key_id to NAME"
         )
     return key_id, keys[key_id]
+
+
+def connect_to_order(state_dir: StateDir, config: ConfigFile, *, preview_only: bool) -> Connected:
+    """Return how to connect; complain now, and not after long reading, where a command can not be signed."""
+    connected = connect(state_dir, config)
+    if not preview_only:
+        signing_key(connected.settings)
+    return connected
 
 
 class Orders:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from factsieve.cli.connect import ConfigFile, Connected, StateDir, connect
+from factsieve.cli.connect import ConfigFile, Connected, StateDir
 from factsieve.cli.conversation import Decision
 from factsieve.cli.orders import (
     AsJson,
@@ -15,11 +15,11 @@ from factsieve.cli.orders import (
     Orders,
     Reason,
     Timeout,
+    connect_to_order,
     find_decision,
     find_fact,
     preview,
     report,
-    signing_key,
 )
 from factsieve.cli.stores import reading
 
@@ -57,7 +57,7 @@ def revert(
         async with Orders(connected, timeout_s=timeout) as orders:
             return [await orders.give(wanted)]
 
-    report(asyncio.run(order(_signing(state_dir, config, dry_run=dry_run))), as_json=as_json)
+    report(asyncio.run(order(connect_to_order(state_dir, config, preview_only=dry_run))), as_json=as_json)
 
 
 def retract(
@@ -85,12 +85,4 @@ def retract(
         async with Orders(connected, timeout_s=timeout) as orders:
             return [await orders.give(one) for one in wanted]
 
-    report(asyncio.run(order(_signing(state_dir, config, dry_run=dry_run))), as_json=as_json)
-
-
-def _signing(state_dir: StateDir, config: ConfigFile, *, dry_run: bool) -> Connected:
-    """Return how to connect; complain now, and not after long reading, where a command can not be signed."""
-    connected = connect(state_dir, config)
-    if not dry_run:
-        signing_key(connected.settings)
-    return connected
+    report(asyncio.run(order(connect_to_order(state_dir, config, preview_only=dry_run))), as_json=as_json)

@@ -10,7 +10,7 @@ import msgspec
 import typer
 from rich.markup import escape
 
-from factsieve.cli.connect import ConfigFile, Connected, StateDir, connect
+from factsieve.cli.connect import ConfigFile, Connected, StateDir
 from factsieve.cli.conversation import Decision
 from factsieve.cli.lines import open_input
 from factsieve.cli.orders import (
@@ -20,11 +20,11 @@ from factsieve.cli.orders import (
     Orders,
     Reason,
     Timeout,
+    connect_to_order,
     find_decision,
     find_fact,
     preview,
     show,
-    signing_key,
     was_refused,
 )
 from factsieve.cli.render import out, when
@@ -89,11 +89,9 @@ def review(
         raise BadSettings("--file, --ask, --list and --decision exclude each other: choose one")
     if (decision is not None) != (fact_id is not None and not ask) or (decision is None and (target or text)):
         raise BadSettings("a fact id and --decision belong together: factsieve review FACT --decision supersede")
-    connected = connect(state_dir, config)
     alone = not (file or ask or decision)
     list_only = list_only or (alone and not (sys.stdin.isatty() and sys.stdout.isatty()))
-    if not (list_only or dry_run):
-        signing_key(connected.settings)
+    connected = connect_to_order(state_dir, config, preview_only=list_only or dry_run)
     how = _How(connected, timeout_s=timeout, reason=reason, dry_run=dry_run, as_json=as_json)
     if list_only:
         asyncio.run(_list(how, namespace))

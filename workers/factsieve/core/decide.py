@@ -14,7 +14,7 @@ import msgspec
 
 from factsieve.core import guard, memo, timeline
 from factsieve.core.decision import Band, FindingNote, JudgeNote
-from factsieve.core.facts import Candidate, Fact, Kind, Scored, Status
+from factsieve.core.facts import Candidate, Fact, Kind, Scored
 from factsieve.core.judging import Choice, Question, Verdict
 from factsieve.core.policy import Policy
 from factsieve.core.replace import second_look
@@ -423,13 +423,25 @@ def _says_the_same(case: Case, scored: Scored) -> bool:
     return case.policy.skip_guard == "off" or case.compare(fact).clear
 
 
+def _placement(case: Case, head: Fact, repeated: frozenset[str] = frozenset()) -> timeline.Placement | None:
+    """Return what a late candidate does to the chain of `head`, or None where it comes after all of it.
+
+    `repeated` are the rows that it is known to repeat; of the others it is found out here.
+    """
+    past = case.past or ()
+    by_id = {scored.fact.point_id: scored for scored in (*case.current, *past)}
+    chain = timeline.chain_of(head, [scored.fact for scored in past])
+    same = {
+        row.point_id
+        for row in chain
+        if row.point_id in repeated or _says_the_same(case, by_id.get(row.point_id, Scored(row, -1.0)))
+    }
+    return timeline.place(case.at, chain, same)
+
+
 def _placed(case: Case, head: Fact) -> Ruling | None:
     """Return the ruling for a late candidate in the chain of `head`, or None where it comes after all of it."""
-    past = case.past or ()
-    chain = timeline.chain_of(head, [scored.fact for scored in past])
-    by_id = {scored.fact.point_id: scored for scored in (*case.current, *past)}
-    same = {row.point_id for row in chain if _says_the_same(case, by_id.get(row.point_id, Scored(row, -1.0)))}
-    placement = timeline.place(case.at, chain, same)
+    placement = _placement(case, head)
     match placement:
         case None:
             return None
@@ -443,9 +455,7 @@ def _skip_or_place(case: Case, fact: Fact, reason: str) -> Step:
     """Return a skip on `fact`; a candidate older than the fact's validity is placed in its timeline instead."""
     if case.at >= fact.valid_from or not case.is_late(fact):
         return _ruling(case, Kind.SKIP, reason, matched=fact)
-    chain = timeline.chain_of(fact, [scored.fact for scored in case.past or ()])
-    same = {fact.point_id} | {s.fact.point_id for s in case.past or () if _says_the_same(case, s)}
-    placement = timeline.place(case.at, chain, same)
+    placement = _placement(case, fact, frozenset({fact.point_id}))
     if isinstance(placement, timeline.Insert):
         return _ruling(case, Kind.ADD, "late_history", matched=fact, placement=placement)
     row = placement.row if placement is not None else fact
@@ -518,17 +528,3 @@ def signal_of(case: Case, ruling: Ruling) -> tuple[float, str | None]:
         assert exact is not None
         return 1.0, exact.fact_id
     return (0.0, None) if case.best is None else (case.best[1], case.best[0])
-
-
-__all__ = [
-    "RULES",
-    "Answer",
-    "Ask",
-    "Case",
-    "LookBack",
-    "Ruling",
-    "Status",
-    "Step",
-    "decide",
-    "signal_of",
-]

@@ -108,7 +108,7 @@ class Lane:
         if known:
             await self._repeat(run, [pointer.record_id for pointer in pointers[: len(run)] if pointer is not None])
         else:
-            return [*await self._decide(run), *items[len(run) :]]
+            await self._decide(run)
         return list(items[len(run) :])
 
     # Events that are in the ledger
@@ -149,8 +149,8 @@ class Lane:
 
     # New events
 
-    async def _decide(self, items: Sequence[Item]) -> list[Item]:
-        """Decide, record, perform and tell new events; return those that could not be decided yet."""
+    async def _decide(self, items: Sequence[Item]) -> None:
+        """Decide, record, perform and tell new events."""
         wave = self._tools.new_wave()
         candidates = [(item, item.event) for item in items if isinstance(item.event, Candidate)]
         prepared = {id(p.item): p for p in await wave.prepare(candidates)} if candidates else {}
@@ -168,7 +168,6 @@ class Lane:
                 continue
             pending.append((item, entry))
         await self._flush(pending, wave)
-        return []
 
     async def _entry(self, item: Item, prepared: Prepared | None, wave: Wave, *, pending: bool) -> Entry:
         if isinstance(item.event, Command):

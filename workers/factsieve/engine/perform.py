@@ -1,13 +1,14 @@
 """From the ledger to the world: what is stored is performed, told and then acknowledged. All of it is harmless to repeat."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from functools import cached_property
 from typing import Final
 
 import msgspec
 import numpy as np
 
-from factsieve.core.decision import Entry, Erasure, LedgerRecord
+from factsieve.core.decision import Change, Entry, Erasure, LedgerRecord
 from factsieve.core.errors import Transient
 from factsieve.core.facts import Candidate, Fact, Kind, Status
 from factsieve.core.ids import derived_id
@@ -129,7 +130,7 @@ class Performer:
 
     async def remember(self, entries: Iterable[Entry]) -> None:
         """Write what the hash window is to hold of decided events."""
-        texts: list[tuple[str, object, WindowHit]] = []
+        texts: list[tuple[str, datetime, WindowHit]] = []
         namespace = ""
         for entry in entries:
             hit = window_hit(entry, self._settings)
@@ -139,7 +140,7 @@ class Performer:
         if not texts:
             return
         try:
-            await self._ports.window.put(namespace, texts)  # type: ignore[arg-type]
+            await self._ports.window.put(namespace, texts)
         except Transient as error:
             self._observer.degraded("redis", str(error))
 
@@ -156,10 +157,12 @@ class Performer:
         """
         heads: dict[str, None] = {}
         messages: list[Message] = []
+        changes: list[Change] = []
         for entry, event in told:
             decision = entry.decision
             replayed = decision.coordinates != event.coordinates
             if not replayed or (isinstance(event, Candidate) and event.replay_id is not None and event.replay_emit):
+                changes += entry.changes
                 messages += [
                     outbound.change_message(self._topics, change, decision, traceparent=decision.traceparent)
                     for change in entry.changes
@@ -187,9 +190,8 @@ class Performer:
         if before_send is not None:
             await before_send()
         await self._gathered.send.many(messages)
-        for message in messages:
-            if message.topic == self._topics.new_facts:
-                self._observer.changed(_change_type(message))
+        for change in changes:
+            self._observer.changed(change.type.value)
         for entry, event in told:
             self._observer.decided(entry.decision, replayed=entry.decision.coordinates != event.coordinates)
 
@@ -215,9 +217,3 @@ def _only(entry: Entry, points: Mapping[str, Fact]) -> Entry:
     """Return the entry with those effects only that are still to be written as they are there."""
     effects = tuple(fact for fact in entry.effects if points.get(fact.point_id) is not None)
     return msgspec.structs.replace(entry, effects=effects)
-
-
-def _change_type(message: Message) -> str:
-    """Return what a message of new-facts tells: the middle part of its CloudEvents type."""
-    ce_type = dict(message.headers).get("ce_type", b"fact.unknown.v1")
-    return ce_type.decode().split(".")[1]

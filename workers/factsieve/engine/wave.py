@@ -144,7 +144,7 @@ class Wave:
             case = self._case(p)
             ruling = recognise(case)
         if ruling is None:
-            case, ruling = await self._rule(p, pending=pending)
+            case, ruling = await self._rule(p, case, pending=pending)
         entry = plan(
             case,
             ruling,
@@ -176,17 +176,18 @@ class Wave:
         ids = [point_id for entry in entries for point_id in (*entry.inserts, *entry.reworded)]
         return {point_id: v for point_id in ids if (v := self._overlay.vector(point_id)) is not None}
 
-    async def _rule(self, p: Prepared, *, pending: bool) -> tuple[Case, Ruling]:
+    async def _rule(self, p: Prepared, known: Case, *, pending: bool) -> tuple[Case, Ruling]:
+        """Return the ruling that needs neighbours, and the case that it was made on; `known` is the case without them."""
         if p.hits is None:
             await self._find_near([p])
-        case = await self._full_case(p, pending=pending)
+        case = await self._full_case(p, known, pending=pending)
         for _ in range(_STEP_LIMIT):
             match decide(case):
                 case Ruling() as ruling:
                     return case, ruling
                 case LookBack():
                     await self._look_back(p)
-                    case = await self._full_case(p, pending=pending)
+                    case = await self._full_case(p, known, pending=pending)
                 case Ask() as ask:
                     if pending and self._desk.is_remote(ask):
                         raise Flush
@@ -212,8 +213,7 @@ class Wave:
             confirms_skips=self._desk.confirms_skips,
         )
 
-    async def _full_case(self, p: Prepared, *, pending: bool) -> Case:
-        case = self._case(p)
+    async def _full_case(self, p: Prepared, case: Case, *, pending: bool) -> Case:
         limit = case.policy.supersede_scan_limit
         near = await self._merged(p, limit, past=False, pending=pending)
         current = scored(near)
@@ -271,7 +271,7 @@ class Wave:
         facts = [f for f in self._overlay.of_slot(slot, stored, statuses) if f.point_id not in known]
         if not facts:
             return []
-        vectors = await self._vectors_of(facts)
+        vectors = await self._vectors_of([fact.point_id for fact in facts])
         assert p.vector is not None
         found = [Scored(fact, cosine(p.vector, vectors[fact.point_id]), "slot") for fact in facts]
         return sorted(found, key=lambda s: (-s.similarity, s.fact.point_id))
@@ -281,10 +281,10 @@ class Wave:
         if p.candidate.slot is not None:
             p.past_slot = (await self._ports.facts.by_slot([(p.candidate.namespace, p.candidate.slot)], past=True))[0]
 
-    async def _vectors_of(self, facts: Sequence[Fact]) -> dict[str, Vector]:
-        """Return the vectors of facts as they stand: from the overlay, or from the store."""
-        known = {f.point_id: v for f in facts if (v := self._overlay.vector(f.point_id)) is not None}
-        missing = [f.point_id for f in facts if f.point_id not in known]
+    async def _vectors_of(self, point_ids: Sequence[str]) -> dict[str, Vector]:
+        """Return the vectors of points as they stand: from the overlay, or from the store."""
+        known = {point_id: v for point_id in point_ids if (v := self._overlay.vector(point_id)) is not None}
+        missing = [point_id for point_id in point_ids if point_id not in known]
         return known | (await self._ports.facts.vectors(missing) if missing else {})
 
     async def _with_given_vectors(self, entry: Entry) -> Entry:
@@ -294,13 +294,7 @@ class Wave:
         ]
         if not rows:
             return entry
-        found: dict[str, Vector] = {}
-        for row in rows:
-            changed = self._overlay.vector(row.fact_id)
-            if changed is not None:
-                found[row.fact_id] = changed
-        missing = [row.fact_id for row in rows if row.fact_id not in found]
-        found |= await self._ports.facts.vectors(missing) if missing else {}
+        found = await self._vectors_of([row.fact_id for row in rows])
         given = {row.point_id: tuple(map(float, found[row.fact_id])) for row in rows if row.fact_id in found}
         return msgspec.structs.replace(entry, vectors={**entry.vectors, **given})
 

@@ -5,7 +5,6 @@ here, nothing after it can be committed past it; records enter the engine exactl
 """
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from functools import partial
@@ -115,7 +114,6 @@ class Feeds:
         self._room = asyncio.Event()
         self.done_total = 0
         self.late_total = 0  # done after the partition was given up: will be seen again by whoever has it now
-        self.last_done_at = time.monotonic()
 
     def open(self, partitions: Iterable[TopicPartition]) -> None:
         """Begin to follow newly assigned partitions, from nothing: what an earlier assignment left behind is forgotten."""
@@ -268,4 +266,3 @@ class Feeds:
             self._on_bug(error)
             return
         self.done_total += 1
-        self.last_done_at = time.monotonic()

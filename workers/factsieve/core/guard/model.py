@@ -124,12 +124,3 @@ class Comparison(msgspec.Struct, frozen=True):
     def clear(self) -> bool:
         """Whether an automatic skip is allowed."""
         return not self.findings and not self.novelty
-
-    @property
-    def only_words(self) -> bool:
-        """Whether nothing but ordinary words stands against a skip, in texts most of which aligns: what a language model may overrule.
-
-        False for a clear comparison, and wherever a value, name, negation, role, quantity or the like differs.
-        """
-        kinds = {finding.kind for finding in (*self.findings, *self.novelty)}
-        return bool(kinds) and kinds <= {"substitution", "novelty"} and self.aligned >= 0.5

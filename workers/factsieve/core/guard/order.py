@@ -6,7 +6,7 @@ import re
 from typing import Final
 
 from factsieve.core.guard.align import Alignment
-from factsieve.core.guard.model import Features, Finding, Word
+from factsieve.core.guard.model import Features, Finding
 from factsieve.core.guard.thesaurus import known
 
 _DIRECTED: Final = frozenset(
@@ -126,12 +126,6 @@ def _exchanged(
     return None
 
 
-def _noun_of(a: Word, b: Word) -> bool:
-    """Return whether one word is the noun of the other: management, managing."""
-    return a.surface != b.surface and a.surface.endswith(_NOUN_ENDINGS) != b.surface.endswith(_NOUN_ENDINGS)
-
-
-_NOUN_ENDINGS: Final = ("ment", "tion", "sion", "ance", "ence", "er", "or", "al")
 _SAME_WORDS: Final = 0.95
 
 
