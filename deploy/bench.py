@@ -15,7 +15,8 @@ from pathlib import Path
 
 import typer
 
-from factsieve.cli.connect import connected_to, local_overrides
+from factsieve.assembly.settings import load_settings
+from factsieve.cli.connect import local_overrides
 from factsieve.cli.decide import decide_lines
 from factsieve.cli.demo_run import embed_alone, stream
 from factsieve.cli.lines import Line, open_input, read_lines
@@ -23,7 +24,7 @@ from factsieve.cli.local import running
 from factsieve.cli.progress import Steps
 from factsieve.cli.render import err
 from factsieve.localstack.stack import StackConfig
-from factsieve.worker.settings import load_settings
+from factsieve.operations.connected import connected_to
 
 SMOKE_LINES = 60
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from factsieve.assembly.settings import load_settings
+from factsieve.assembly.wiring import build_embedder
 from factsieve.cli.main import app
 from factsieve.cli.main import run as run_command
 from factsieve.core.profile import decode_profile
-from factsieve.worker.settings import load_settings
-from factsieve.worker.wiring import build_embedder
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "adapters"))
 from tiny_onnx import write_nli

@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from factsieve.assembly.settings import load_settings
 from factsieve.cli.operator_key import KEY_ID, key_overrides, make_key, read_key
-from factsieve.cli.orders import Order, show, signing_key, was_refused
+from factsieve.cli.orders import show
 from factsieve.cli.render import decision_line
 from factsieve.core.errors import BadSettings
-from factsieve.worker.settings import load_settings
+from factsieve.operations.orders import Order
+from factsieve.operations.signing import signing_key, was_refused
 
 
 def test_a_key_is_made_once(tmp_path: Path) -> None:

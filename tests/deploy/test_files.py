@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
+from factsieve.assembly.settings import Settings, load_settings, setting_names, variable_of
 from factsieve.cli.topics import app as topics_app
 from factsieve.wire.topics import Topics
-from factsieve.worker.settings import Settings, load_settings, setting_names, variable_of
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text(encoding="utf-8"))

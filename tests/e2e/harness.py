@@ -27,7 +27,9 @@ from qdrant_client import QdrantClient
 
 from e2e.follower import Follower
 from e2e.outcome import Outcome
-from factsieve.cli.connect import connected_to, local_overrides
+from factsieve.assembly.settings import Settings, load_settings
+from factsieve.assembly.wiring import open_stores
+from factsieve.cli.connect import local_overrides
 from factsieve.cli.local import environment_of
 from factsieve.cli.statements import CE_SOURCE
 from factsieve.cli.topics import create_topics
@@ -36,10 +38,9 @@ from factsieve.core.facts import Fact, Source
 from factsieve.localstack.process import Service
 from factsieve.localstack.qdrant import Qdrant
 from factsieve.localstack.redis import Redis
+from factsieve.operations.connected import connected_to
 from factsieve.wire import times
 from factsieve.wire.producing import candidate_message
-from factsieve.worker.settings import Settings, load_settings
-from factsieve.worker.wiring import open_stores
 
 PARTITIONS = 4
 PRODUCER = CE_SOURCE  # so that `factsieve decide` gives the same events the same keys

@@ -11,10 +11,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from e2e.harness import Room
+from factsieve.assembly.wiring import open_stores
 from factsieve.cli.local import environment_of
 from factsieve.core.facts import FOREVER, Source
 from factsieve.wire import times
-from factsieve.worker.wiring import open_stores
 
 pytestmark = [pytest.mark.stack, pytest.mark.slow]
 

@@ -16,6 +16,8 @@ from fake_openai import FakeOpenAI, says
 
 from factsieve.adapters.cascade import CUT
 from factsieve.adapters.kept import Keep
+from factsieve.assembly.settings import load_settings
+from factsieve.assembly.wiring import open_models
 from factsieve.cli.decide import decide_under
 from factsieve.cli.lines import read_lines
 from factsieve.cli.measure.pairs import Label, read_pairs
@@ -23,8 +25,6 @@ from factsieve.cli.measure.trials import COMES_AT, STORED_AT
 from factsieve.core.facts import Kind
 from factsieve.core.judging import Choice, Question
 from factsieve.engine.overlay import cosine
-from factsieve.worker.settings import load_settings
-from factsieve.worker.wiring import open_models
 
 pytestmark = [pytest.mark.shared, pytest.mark.goals, pytest.mark.timeout(600)]
 

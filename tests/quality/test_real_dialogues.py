@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from factsieve.assembly.settings import load_settings
+from factsieve.assembly.wiring import offline_engine
 from factsieve.core.facts import Record
-from factsieve.worker.settings import load_settings
-from factsieve.worker.wiring import offline_engine
 
 
 def decide(*said: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,19 +1,17 @@
 """`factsieve activity`: the decision log, as it stands on `fact-decisions`."""
 
 import asyncio
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 import msgspec
 import typer
 from rich.markup import escape
 
-from factsieve.cli.connect import ConfigFile, Connected, StateDir, connect
-from factsieve.cli.conversation import Reader
+from factsieve.cli.connect import ConfigFile, StateDir, connect
 from factsieve.cli.render import decision_line, out
-
-Seen = tuple[str, dict[str, Any]]
-_SCAN_LIMIT: Final = 20_000
-"""So many records back, per partition, are read at most to find the latest that match."""
+from factsieve.operations.connected import Connected
+from factsieve.operations.conversation import Reader
+from factsieve.operations.log import latest
 
 
 def activity(
@@ -33,7 +31,7 @@ def activity(
 
 async def _show(connected: Connected, limit: int, *, follow: bool, namespace: str | None, as_json: bool) -> None:
     async with Reader(connected.kafka, connected.topics.decisions) as reader:
-        for decision in await _latest(reader, limit, namespace):
+        for decision in await latest(reader, limit, namespace):
             _print(decision, as_json=as_json)
         reader.seek(reader.ends)
         while follow:
@@ -41,23 +39,6 @@ async def _show(connected: Connected, limit: int, *, follow: bool, namespace: st
                 decision = msgspec.json.decode(value)
                 if namespace in (None, decision.get("namespace")):
                     _print(decision, as_json=as_json)
-
-
-async def _latest(reader: Reader, limit: int, namespace: str | None) -> list[dict[str, Any]]:
-    """Return the latest decisions, oldest first. Without a namespace the last `limit` of each partition hold them all."""
-    depth = _SCAN_LIMIT if namespace is not None else limit
-    starts = {part: max(reader.begins[part], end - depth) for part, end in reader.ends.items()}
-    if not limit:
-        return []
-    reader.seek(starts)
-    found: list[Seen] = []
-    while not await reader.reached(reader.ends):
-        for part, offset, value in await reader.poll():
-            decision = msgspec.json.decode(value)
-            if offset < reader.ends[part] and namespace in (None, decision.get("namespace")):
-                found.append((decision["decided_at"], decision))
-    found.sort(key=lambda seen: seen[0])
-    return [decision for _, decision in found[-limit:]]
 
 
 def _print(decision: dict[str, Any], *, as_json: bool) -> None:

@@ -22,7 +22,7 @@ from factsieve.core.profile import Gate, Measured, NliCuts, Pick, ThresholdProfi
 
 if TYPE_CHECKING:
     from factsieve.adapters.kept import Keep
-    from factsieve.worker.settings import Settings
+    from factsieve.assembly.settings import Settings
 
 VETOES: Final = (0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.98, 0.99, 1.0)
 ENTAILMENTS: Final = (0.2, 0.35, 0.5, 0.65, 0.8, 0.9)
@@ -89,7 +89,7 @@ def calibrate(
     Example: factsieve calibrate --pairs pairs.jsonl --pick false-skip --budget 0.01 --profile thresholds.json --plot curves.png
     """
     from factsieve.adapters.kept import Keep
-    from factsieve.worker.settings import load_settings
+    from factsieve.assembly.settings import load_settings
 
     try:
         thresholds = grid(first, last, step)
@@ -145,8 +145,8 @@ class _Measurement(msgspec.Struct, frozen=True):
 
 
 async def _measure(settings: "Settings", pairs: Sequence[Pair], floor: float, keep: "Keep | None") -> _Measurement:
+    from factsieve.assembly.wiring import open_models
     from factsieve.cli.measure.trials import make_trials
-    from factsieve.worker.wiring import open_models
 
     share = settings.embedder.max_unknown_share
     async with open_models(settings, keep) as models:

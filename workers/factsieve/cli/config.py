@@ -27,7 +27,7 @@ def show(
 
     Example: factsieve config show --all
     """
-    from factsieve.worker.settings import Settings
+    from factsieve.assembly.settings import Settings
 
     connected = connect(state_dir, config, assignments)
     shown = connected.settings.shown()

@@ -4,16 +4,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Protocol
 
-import msgspec
 import typer
 
-from factsieve.cli.conversation import Kafka
 from factsieve.cli.operator_key import key_overrides, read_key
-from factsieve.wire.topics import Topics
+from factsieve.operations.connected import Connected, connected_to
 
 if TYPE_CHECKING:
+    from factsieve.assembly.settings import Settings
     from factsieve.localstack.stack import StackState
-    from factsieve.worker.settings import Settings
 
 DEFAULT_STATE_DIR: Final = Path(".factsieve")
 
@@ -30,18 +28,9 @@ Overrides = Annotated[
 ]
 
 
-class Connected(msgspec.Struct, frozen=True):
-    """The settings in force, and how to reach Kafka. `local`: the addresses are those of the local stack."""
-
-    settings: "Settings"
-    kafka: Kafka
-    topics: Topics
-    local: bool
-
-
 def overrides_of(assignments: list[str] | None) -> dict[str, object]:
     """Return `--set` arguments as settings. Raises BadSettings for one that is no name=value."""
-    from factsieve.worker.settings import parse_override
+    from factsieve.assembly.settings import parse_override
 
     return dict(parse_override(text) for text in assignments or [])
 
@@ -80,7 +69,7 @@ def connect(state_dir: Path | None, config: Path | None, assignments: list[str] 
 
     A `state_dir` that is given must hold a running stack. Raises BadSettings, LocalStackError.
     """
-    from factsieve.worker.settings import load_settings
+    from factsieve.assembly.settings import load_settings
 
     overrides = overrides_of(assignments)
     settings = load_settings(overrides, path=config)
@@ -90,14 +79,6 @@ def connect(state_dir: Path | None, config: Path | None, assignments: list[str] 
         settings = load_settings(local_overrides(state) | key | overrides, path=config)
         return connected_to(settings, local=True)
     return connected_to(settings, local=False)
-
-
-def connected_to(settings: "Settings", *, local: bool) -> Connected:
-    """Return how to reach what the settings name."""
-    from factsieve.worker.kafka_access import bootstrap_servers, outbox_options, security_of
-
-    kafka = Kafka(bootstrap_servers(settings), security_of(settings), outbox_options(settings))
-    return Connected(settings, kafka, settings.topics, local)
 
 
 def _running_stack(state_dir: Path | None) -> "StackState | None":

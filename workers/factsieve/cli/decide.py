@@ -11,20 +11,20 @@ import msgspec
 import typer
 
 from factsieve.cli.connect import ConfigFile, Overrides, overrides_of
-from factsieve.cli.conversation import Decision
 from factsieve.cli.lines import BadLine, Line, open_input, read_lines
 from factsieve.cli.progress import Steps
 from factsieve.cli.render import count, err, summary
 from factsieve.cli.statements import CE_SOURCE, refusal
 from factsieve.core.errors import BadSettings
 from factsieve.core.facts import Record
+from factsieve.operations.conversation import Decision
 from factsieve.wire import times
 from factsieve.wire.outbound import cloud_event_headers
 from factsieve.wire.topics import CANDIDATE, Topics
 
 if TYPE_CHECKING:
-    from factsieve.worker.settings import Settings
-    from factsieve.worker.wiring import Models
+    from factsieve.assembly.settings import Settings
+    from factsieve.assembly.wiring import Models
 
 MAX_ERRORS_SHOWN: Final = 20
 DRAIN_TIMEOUT_S: Final = 24 * 3600.0
@@ -72,7 +72,7 @@ async def decide_lines(
     lines: Sequence[Line | BadLine], overrides: Mapping[str, object], config: Path | None, now: datetime
 ) -> list[Decision]:
     """Return what the engine decides about each line, in order; a line that is none is a reject. Raises BadSettings."""
-    from factsieve.worker.settings import load_settings
+    from factsieve.assembly.settings import load_settings
 
     return await decide_under(load_settings(overrides, path=config), lines, now)
 
@@ -81,7 +81,7 @@ async def decide_under(
     settings: "Settings", lines: Sequence[Line | BadLine], now: datetime, models: "Models | None" = None
 ) -> list[Decision]:
     """Return the same under settings that are at hand, with models that are loaded already where they are given."""
-    from factsieve.worker.wiring import offline_engine
+    from factsieve.assembly.wiring import offline_engine
 
     by_number: dict[int, Decision] = {}
     numbers: list[int] = []

@@ -15,8 +15,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from factsieve.cli.connect import Connected, Overrides, connected_to, local_overrides, overrides_of
-from factsieve.cli.conversation import Decision
+from factsieve.cli.connect import Overrides, local_overrides, overrides_of
 from factsieve.cli.demo_run import (
     Pass,
     all_rows,
@@ -33,6 +32,8 @@ from factsieve.cli.story import longest_chain, timeline_table
 from factsieve.cli.telling import telling
 from factsieve.core.errors import Bug
 from factsieve.core.facts import Fact
+from factsieve.operations.connected import Connected, connected_to
+from factsieve.operations.conversation import Decision
 
 
 def demo(
@@ -50,9 +51,9 @@ def demo(
 
     Example: factsieve demo my-facts.jsonl
     """
+    from factsieve.assembly.settings import load_settings
     from factsieve.cli.local import running, stopped_by_sigterm
     from factsieve.localstack.stack import StackConfig
-    from factsieve.worker.settings import load_settings
 
     console, now = out(), datetime.now(UTC)
     lines = read_input(source, now)

@@ -7,14 +7,14 @@ from typing import Final
 
 import msgspec
 
-from factsieve.cli.connect import Connected
-from factsieve.cli.conversation import Conversation, Decision, Reader
 from factsieve.cli.lines import BadLine, Line
 from factsieve.cli.progress import Steps
 from factsieve.cli.statements import Statements
-from factsieve.cli.stores import reading
 from factsieve.core.errors import Transient
 from factsieve.core.facts import Fact
+from factsieve.operations.connected import Connected
+from factsieve.operations.conversation import Conversation, Decision, Reader
+from factsieve.operations.stores import reading
 
 IDLE_TIMEOUT_S: Final = 60.0
 
@@ -36,7 +36,7 @@ async def embed_alone(connected: Connected, texts: Sequence[str]) -> float:
 
     It embeds repeated texts once, as it does for the worker.
     """
-    from factsieve.worker.wiring import build_embedder
+    from factsieve.assembly.wiring import build_embedder
 
     embedder = build_embedder(connected.settings)
     await embedder.embed(["warm"])

@@ -6,26 +6,15 @@ from typing import Annotated, Final
 
 import typer
 
-from factsieve.cli.connect import ConfigFile, Connected, StateDir
-from factsieve.cli.conversation import Decision
-from factsieve.cli.orders import (
-    AsJson,
-    DryRun,
-    Namespace,
-    Order,
-    Orders,
-    Reason,
-    Timeout,
-    connect_to_order,
-    find_decision,
-    find_fact,
-    preview,
-    report,
-    was_refused,
-)
+from factsieve.cli.connect import ConfigFile, StateDir
+from factsieve.cli.orders import AsJson, DryRun, Namespace, Reason, Timeout, connect_to_order, report
 from factsieve.cli.render import err
-from factsieve.cli.stores import reading
 from factsieve.core.errors import BadSettings
+from factsieve.operations.connected import Connected
+from factsieve.operations.conversation import Decision
+from factsieve.operations.orders import Order, Orders, find_decision, find_fact, preview
+from factsieve.operations.signing import was_refused
+from factsieve.operations.stores import reading
 
 ROUNDS_LIMIT: Final = 100_000
 """An erase of very much is given again this often at most."""

@@ -23,7 +23,7 @@ from factsieve.core.outcomes import Outcome, Share, Summary, confusion, misses, 
 
 if TYPE_CHECKING:
     from factsieve.adapters.kept import Keep
-    from factsieve.worker.settings import Settings
+    from factsieve.assembly.settings import Settings
 
 _HEADINGS: Final = tuple(kind.value for kind in Kind)
 
@@ -125,7 +125,7 @@ def run_judge(
 ) -> Run:
     """Return what the engine makes of the pairs, and of the scenarios where they are given. Raises BadSettings."""
     from factsieve.adapters.kept import Keep
-    from factsieve.worker.settings import load_settings
+    from factsieve.assembly.settings import load_settings
 
     settings = load_settings(overrides, path=config)
     kept = None if keep is None else Keep(keep)
@@ -139,9 +139,9 @@ def run_judge(
 async def _run(
     settings: "Settings", pairs: Sequence[Pair], keep: "Keep | None", scenarios: Path | None, scorer: Path | None
 ) -> Run:
+    from factsieve.assembly.wiring import open_models
     from factsieve.cli.measure.runs import decide_pairs
     from factsieve.cli.measure.scenarios import grade
-    from factsieve.worker.wiring import open_models
 
     policy = settings.policies().default
     async with open_models(settings, keep) as models:

@@ -10,12 +10,13 @@ import msgspec
 import typer
 from rich.markup import escape
 
-from factsieve.cli.connect import ConfigFile, Connected, StateDir, connect
+from factsieve.cli.connect import ConfigFile, StateDir, connect
 from factsieve.cli.render import facts_table, out, when
-from factsieve.cli.stores import reading
 from factsieve.cli.story import beliefs_table, chain_of, timeline_table
 from factsieve.core.errors import BadSettings
 from factsieve.core.facts import Fact, Status
+from factsieve.operations.connected import Connected
+from factsieve.operations.stores import reading
 from factsieve.wire import times
 from factsieve.wire.values import fact_value
 

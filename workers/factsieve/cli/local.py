@@ -8,13 +8,14 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from factsieve.cli.connect import connected_to, local_overrides
+from factsieve.assembly.settings import CONFIG_VARIABLE, DEFAULT_FILE, load_settings, variable_of
+from factsieve.cli.connect import local_overrides
 from factsieve.cli.operator_key import key_overrides, make_key
 from factsieve.cli.topics import create_topics
 from factsieve.cli.worker_service import WorkerService
 from factsieve.localstack.process import LocalStackError
 from factsieve.localstack.stack import LocalStack, StackConfig
-from factsieve.worker.settings import CONFIG_VARIABLE, DEFAULT_FILE, load_settings, variable_of
+from factsieve.operations.connected import connected_to
 
 READY_TIMEOUT_S: Final = 90.0
 

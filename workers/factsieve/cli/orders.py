@@ -1,36 +1,17 @@
-"""Operators' commands as orders: previewed over the stores, or signed, sent into their namespace's lane and awaited."""
+"""What the commands that give orders have in common: options, and how outcomes are shown."""
 
-import re
-import uuid
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, Final, cast
+from collections.abc import Sequence
+from typing import Annotated, Final
 
 import msgspec
 import typer
 from rich.markup import escape
 
-from factsieve.cli.connect import ConfigFile, Connected, StateDir, connect
-from factsieve.cli.conversation import Conversation, Decision
+from factsieve.cli.connect import ConfigFile, StateDir, connect
 from factsieve.cli.render import out
-from factsieve.core import ids
-from factsieve.core.decision import Change
-from factsieve.core.errors import BadSettings, Transient
-from factsieve.core.facts import Fact
-from factsieve.wire.inbound import CommandKind
-from factsieve.wire.ledger import decode_record
-from factsieve.wire.producing import command_message
-from factsieve.wire.values import change_value
-
-if TYPE_CHECKING:
-    from factsieve.ports import FactStore, Ledger
-    from factsieve.worker.settings import Settings
-    from factsieve.worker.wiring import Stores
-
-CE_SOURCE: Final = "factsieve/operator"
-SCAN_LIMIT: Final = 1_000_000
-"""So many decisions are looked at for an event that is named by its id alone."""
+from factsieve.operations.connected import Connected
+from factsieve.operations.conversation import Decision
+from factsieve.operations.signing import signing_key, was_refused
 
 Reason = Annotated[str | None, typer.Option("--reason", "-r", help="Why, for the record.", show_default=False)]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and change nothing.")]
@@ -53,120 +34,12 @@ _WORD: Final = {
 }
 
 
-class Order(msgspec.Struct, frozen=True):
-    """One command: its kind, the namespace in whose lane it has its place, and its body."""
-
-    kind: CommandKind
-    namespace: str
-    body: Mapping[str, Any]
-
-    def with_reason(self, reason: str | None) -> "Order":
-        """Return the order with a reason, where one is given."""
-        return self if reason is None else msgspec.structs.replace(self, body={**self.body, "reason": reason})
-
-
-def signing_key(settings: "Settings") -> tuple[str, bytes]:
-    """Return id and bytes of the key that this process signs with. Raises BadSettings where there is none to choose."""
-    keys = settings.command_keys()
-    key_id = settings.commands.key_id
-    if key_id is None and len(keys) == 1:
-        [key_id] = keys
-    if key_id is None:
-        raise BadSettings(
-            "commands have to be signed: set commands.keys.NAME to an operator key that the workers know too "
-            "(`openssl rand -hex 32` makes one), and commands.key_id to NAME"
-        )
-    return key_id, keys[key_id]
-
-
 def connect_to_order(state_dir: StateDir, config: ConfigFile, *, preview_only: bool) -> Connected:
     """Return how to connect; complain now, and not after long reading, where a command can not be signed."""
     connected = connect(state_dir, config)
     if not preview_only:
         signing_key(connected.settings)
     return connected
-
-
-class Orders:
-    """Gives orders one after the other, each when the outcome of the last one is known. An async context manager."""
-
-    def __init__(self, connected: Connected, *, timeout_s: float) -> None:
-        self._key_id, self._key = signing_key(connected.settings)
-        self._topics = connected.topics
-        self._conversation = Conversation(connected.kafka, connected.topics)
-        self._timeout_s = timeout_s
-
-    async def __aenter__(self) -> "Orders":
-        await self._conversation.__aenter__()
-        return self
-
-    async def __aexit__(self, *raised: Any) -> None:  # noqa: ANN401 - handed on as they come
-        await self._conversation.__aexit__(*raised)
-
-    async def give(self, order: Order) -> Decision:
-        """Return the outcome as it is told on `fact-decisions` (a reject has `error`). Raises Transient where none comes."""
-        name = (order.namespace, CE_SOURCE, str(uuid.uuid4()))
-        message = command_message(
-            self._topics,
-            kind=order.kind,
-            namespace=order.namespace,
-            body=order.body,
-            ce_source=CE_SOURCE,
-            ce_id=name[2],
-            now=datetime.now(UTC),
-            key_id=self._key_id,
-            key=self._key,
-        )
-        told = await self._conversation.tell([(name, message)], idle_timeout_s=self._timeout_s)
-        if name not in told:
-            raise Transient(
-                "worker",
-                f"no outcome within {self._timeout_s:g} s. The command {name[2]} is on the topic and will be performed when a "
-                "worker runs (`factsieve up`, `factsieve worker`), if it is not too old by then",
-            )
-        return told[name]
-
-
-async def preview(settings: "Settings", stores: "Stores", order: Order) -> Decision:
-    """Return the outcome that an order would have now, and the changes that it would make; reads only."""
-    from factsieve.adapters.clock import SystemClock
-    from factsieve.adapters.rules_judge import RulesJudge
-    from factsieve.engine.commands import Issue, Planner
-    from factsieve.engine.commands import Stores as Read
-    from factsieve.engine.desk import HoldSettings, JudgeDesk
-    from factsieve.engine.ports import QuietObserver
-    from factsieve.worker.judges import Judges, build_judges
-
-    with ExitStack() as opened:
-        if order.body.get("ask"):
-            judges = build_judges(settings, profile=settings.threshold_profile())
-        else:
-            judges = Judges(RulesJudge(), RulesJudge())  # nobody is asked
-        opened.callback(judges.close)
-        desk = JudgeDesk(judges.judge, judges.local, SystemClock(), QuietObserver(), HoldSettings(0.0, 0.1))
-        planner = Planner(Read(stores.facts, stores.ledger, stores.embedder), settings.policies(), desk)
-        issue = Issue(
-            kind=order.kind,
-            namespace=order.namespace,
-            body=order.body,
-            event_key=ids.event_key(order.namespace, CE_SOURCE, f"preview {uuid.uuid4()}"),
-            decided_by="operator:preview",
-            now=datetime.now(UTC),
-        )
-        planned = await planner.plan(issue)
-    return {
-        "dry_run": True,
-        "command": order.kind,
-        "namespace": order.namespace,
-        "outcome": planned.outcome.kind,
-        "reason": planned.outcome.reason,
-        "fact_id": None if planned.outcome.fact is None else planned.outcome.fact.fact_id,
-        "changes": [_change(change) for change in planned.draft.changes],
-    }
-
-
-def _change(change: Change) -> dict[str, Any]:
-    return cast(dict[str, Any], msgspec.to_builtins(change_value(change)))
 
 
 def report(outcomes: Sequence[Decision], *, as_json: bool) -> None:
@@ -193,73 +66,3 @@ def show(outcome: Decision, *, as_json: bool) -> None:
         word = "past again" if change["type"] == "reverted" and fact["status"] == "past" else _WORD[change["type"]]
         text = fact["text"] or "(no text any more)"
         console.print(f"  {word:10} {escape(text)} [dim]{fact['fact_id']}[/dim]", soft_wrap=True)
-
-
-def was_refused(outcome: Decision) -> bool:
-    """Return whether an order was refused, by the rules of undoing or because it could not be accepted at all."""
-    return outcome.get("error") is not None or outcome.get("outcome") == "refused"
-
-
-# Finding what an order is about
-
-
-async def find_fact(facts: "FactStore", fact_id: str) -> Fact:
-    """Return a fact. Raises BadSettings where there is none of that id."""
-    try:
-        wanted = str(uuid.UUID(fact_id))
-    except ValueError:
-        raise BadSettings(f"{fact_id!r} is no fact id: `factsieve facts` shows them") from None
-    fact = (await facts.get([wanted])).get(wanted)
-    if fact is None or not fact.is_head:
-        raise BadSettings(f"there is no fact {wanted}: `factsieve facts --all` shows the ids")
-    return fact
-
-
-async def find_decision(stores: "Stores", name: str, namespace: str | None) -> tuple[str, str]:
-    """Return namespace and id of the decision that a name means: decision id, event key, or event id.
-
-    Raises BadSettings where there is none, or several.
-    """
-    if re.fullmatch("[0-9a-f]{64}", name):
-        return await _one(stores.ledger, ids.decision_id(name), name)
-    try:
-        wanted = str(uuid.UUID(name))
-    except ValueError:
-        return await _by_event_id(stores.ledger, name, namespace)
-    if await stores.ledger.decided([wanted]):
-        return await _one(stores.ledger, wanted, name)
-    fact = (await stores.facts.get([wanted])).get(wanted)
-    if fact is not None:
-        raise BadSettings(
-            f"{name} is a fact and no decision: the decision that made it what it is now is {fact.decision_id}"
-        )
-    return await _by_event_id(stores.ledger, name, namespace)
-
-
-async def _one(ledger: "Ledger", decision_id: str, name: str) -> tuple[str, str]:
-    pointer = (await ledger.decided([decision_id])).get(decision_id)
-    body = None if pointer is None else (await ledger.records([pointer.record_id])).get(pointer.record_id)
-    if body is None:
-        raise BadSettings(f"there is no decision {name}: `factsieve activity --json` shows the ids")
-    return decode_record(body).namespace, decision_id
-
-
-async def _by_event_id(ledger: "Ledger", event_id: str, namespace: str | None) -> tuple[str, str]:
-    found: list[tuple[str, str]] = []
-    seen = 0
-    async for body in ledger.scan(namespace):
-        entries = decode_record(body).entries
-        seen += len(entries)
-        found += [(e.decision.namespace, e.decision.decision_id) for e in entries if e.decision.event_id == event_id]
-        if seen > SCAN_LIMIT:
-            raise BadSettings(
-                f"event {event_id!r} is not among {SCAN_LIMIT:,} decisions looked at: name its decision id"
-            )
-    if not found:
-        raise BadSettings(
-            f"there is no decision about an event {event_id!r}: `factsieve activity --json` shows the ids"
-        )
-    if len(found) > 1:
-        named = ", ".join(f"{decision_id} in {where}" for where, decision_id in found[:5])
-        raise BadSettings(f"{len(found)} events are called {event_id!r}: name the decision, one of {named}")
-    return found[0]

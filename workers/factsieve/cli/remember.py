@@ -8,14 +8,15 @@ from typing import Annotated, Final
 import msgspec
 import typer
 
-from factsieve.cli.connect import ConfigFile, Connected, StateDir, connect
-from factsieve.cli.conversation import Conversation, Decision
+from factsieve.cli.connect import ConfigFile, StateDir, connect
 from factsieve.cli.lines import Line, open_input, read_lines
 from factsieve.cli.progress import Steps
 from factsieve.cli.render import FEW, count, decision_line, err, out, summary
 from factsieve.cli.statements import Statements, Told
 from factsieve.core.errors import BadSettings, Transient
 from factsieve.core.facts import Source
+from factsieve.operations.connected import Connected
+from factsieve.operations.conversation import Conversation, Decision
 
 MAX_SHOWN: Final = 50
 

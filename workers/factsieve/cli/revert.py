@@ -5,23 +5,12 @@ from typing import Annotated
 
 import typer
 
-from factsieve.cli.connect import ConfigFile, Connected, StateDir
-from factsieve.cli.conversation import Decision
-from factsieve.cli.orders import (
-    AsJson,
-    DryRun,
-    Namespace,
-    Order,
-    Orders,
-    Reason,
-    Timeout,
-    connect_to_order,
-    find_decision,
-    find_fact,
-    preview,
-    report,
-)
-from factsieve.cli.stores import reading
+from factsieve.cli.connect import ConfigFile, StateDir
+from factsieve.cli.orders import AsJson, DryRun, Namespace, Reason, Timeout, connect_to_order, report
+from factsieve.operations.connected import Connected
+from factsieve.operations.conversation import Decision
+from factsieve.operations.orders import Order, Orders, find_decision, find_fact, preview
+from factsieve.operations.stores import reading
 
 
 def revert(

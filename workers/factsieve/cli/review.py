@@ -10,32 +10,22 @@ import msgspec
 import typer
 from rich.markup import escape
 
-from factsieve.cli.connect import ConfigFile, Connected, StateDir
-from factsieve.cli.conversation import Decision
+from factsieve.cli.connect import ConfigFile, StateDir
 from factsieve.cli.lines import open_input
-from factsieve.cli.orders import (
-    AsJson,
-    DryRun,
-    Order,
-    Orders,
-    Reason,
-    Timeout,
-    connect_to_order,
-    find_decision,
-    find_fact,
-    preview,
-    show,
-    was_refused,
-)
+from factsieve.cli.orders import AsJson, DryRun, Reason, Timeout, connect_to_order, show
 from factsieve.cli.render import out, when
-from factsieve.cli.stores import reading
 from factsieve.core.errors import BadInput, BadSettings
 from factsieve.core.facts import Fact, Kind, Status
+from factsieve.operations.connected import Connected
+from factsieve.operations.conversation import Decision
+from factsieve.operations.orders import Order, Orders, find_decision, find_fact, preview
+from factsieve.operations.signing import was_refused
+from factsieve.operations.stores import reading
 from factsieve.wire.commands import validate_body
 from factsieve.wire.values import fact_value
 
 if TYPE_CHECKING:
-    from factsieve.worker.wiring import Stores
+    from factsieve.assembly.wiring import Stores
 
 MAX_LINES: Final = 100_000
 _KEYS: Final = {

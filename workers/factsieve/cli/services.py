@@ -73,7 +73,7 @@ def worker(config: ConfigFile = None, assignments: Overrides = None) -> None:
 
     Example: FACTSIEVE_KAFKA__BOOTSTRAP=broker:9092 factsieve worker --set policy.skip_guard=local
     """
-    from factsieve.worker.settings import load_settings
-    from factsieve.worker.wiring import run
+    from factsieve.assembly.settings import load_settings
+    from factsieve.worker.serve import run
 
     raise typer.Exit(run(load_settings(overrides_of(assignments), path=config)))

@@ -7,10 +7,10 @@ from typing import Any, Final
 
 import msgspec
 
-from factsieve.cli.conversation import Conversation, Decision, EventName
 from factsieve.cli.lines import BadLine, Line
 from factsieve.cli.progress import Steps
 from factsieve.core.facts import DedupSignal
+from factsieve.operations.conversation import Conversation, Decision, EventName
 from factsieve.ports import Message
 from factsieve.wire.outbound import cloud_event_headers
 from factsieve.wire.topics import CANDIDATE, Topics

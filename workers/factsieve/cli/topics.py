@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from factsieve.cli.connect import ConfigFile, Connected, StateDir, connect
+from factsieve.cli.connect import ConfigFile, StateDir, connect
 from factsieve.cli.render import out
+from factsieve.operations.connected import Connected
 
 if TYPE_CHECKING:
     from factsieve.adapters.kafka_topics import KafkaTopics
@@ -56,7 +57,7 @@ def check(
     Example: factsieve topics check --replication 1
     """
     from factsieve.adapters.kafka_topics import differences
-    from factsieve.worker.settings_checks import retention_problems
+    from factsieve.assembly.settings_checks import retention_problems
 
     connected = connect(state_dir, config)
     specs = specs_of(connected, partitions, replication)

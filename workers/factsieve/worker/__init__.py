@@ -1,1 +1,1 @@
-"""The production process: settings, Faust app, safe consumer, health."""
+"""The production process: Faust app, safe consumer, health."""

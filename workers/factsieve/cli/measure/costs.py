@@ -17,7 +17,7 @@ from factsieve.core import guard
 from factsieve.core.errors import BadSettings
 
 if TYPE_CHECKING:
-    from factsieve.worker.wiring import Models
+    from factsieve.assembly.wiring import Models
 
 ROUNDS: Final = 3
 PAIRS_A_ROUND: Final = 120
@@ -48,8 +48,8 @@ def measure_costs(
 async def _measure(
     overrides: Mapping[str, object], config: Path | None, nli_names: Sequence[str], pairs: Sequence[Pair]
 ) -> Costs:
-    from factsieve.worker.settings import load_settings
-    from factsieve.worker.wiring import open_models
+    from factsieve.assembly.settings import load_settings
+    from factsieve.assembly.wiring import open_models
 
     uncached = {"embedder.cache_size": 0, "embedder.threads": 1, "judge.nli_threads": 1}
     chosen = _sample(pairs, WARM_UP + ROUNDS * PAIRS_A_ROUND)
@@ -91,8 +91,8 @@ async def _round(models: "Models", part: Sequence[Pair]) -> tuple[float, float, 
 
 
 async def _nli_seconds(overrides: Mapping[str, object], config: Path | None, pairs: Sequence[Pair], warm: int) -> float:
-    from factsieve.worker.settings import load_settings
-    from factsieve.worker.wiring import open_models
+    from factsieve.assembly.settings import load_settings
+    from factsieve.assembly.wiring import open_models
 
     async with open_models(load_settings(overrides, path=config)) as models:
         nli = models.judges.nli

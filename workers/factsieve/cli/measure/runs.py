@@ -14,8 +14,8 @@ from factsieve.core.outcomes import Outcome
 from factsieve.wire import times
 
 if TYPE_CHECKING:
-    from factsieve.worker.settings import Settings
-    from factsieve.worker.wiring import Models
+    from factsieve.assembly.settings import Settings
+    from factsieve.assembly.wiring import Models
 
 _AT_ONCE: Final = 500
 """Pairs in one engine: bounds the memory of namespaces, of which each has rows of its own."""
@@ -35,7 +35,7 @@ async def decide_pairs(
 
 
 async def _decide_part(settings: "Settings", models: "Models", pairs: Sequence[Pair]) -> list[Outcome]:
-    from factsieve.worker.wiring import offline_engine
+    from factsieve.assembly.wiring import offline_engine
 
     async with offline_engine(settings, models=models) as offline:
         await offline.engine.start()

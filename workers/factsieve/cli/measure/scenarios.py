@@ -15,8 +15,8 @@ from factsieve.cli.lines import read_lines
 from factsieve.core.errors import BadSettings
 
 if TYPE_CHECKING:
-    from factsieve.worker.settings import Settings
-    from factsieve.worker.wiring import Models
+    from factsieve.assembly.settings import Settings
+    from factsieve.assembly.wiring import Models
 
 _CELL: Final = re.compile(r"(\d+)/(\d+)")
 _TIMEOUT_S: Final = 120

@@ -11,7 +11,7 @@ from factsieve.core.calibration import Trial
 from factsieve.engine.overlay import cosine
 
 if TYPE_CHECKING:
-    from factsieve.worker.wiring import Models
+    from factsieve.assembly.wiring import Models
 
 STORED_AT: Final = datetime(2025, 5, 6, 10, tzinfo=UTC)
 COMES_AT: Final = STORED_AT + timedelta(days=1)

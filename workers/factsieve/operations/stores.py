@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 from factsieve.core.errors import Transient
 
 if TYPE_CHECKING:
-    from factsieve.worker.settings import Settings
-    from factsieve.worker.wiring import Stores
+    from factsieve.assembly.settings import Settings
+    from factsieve.assembly.wiring import Stores
 
 
 @asynccontextmanager
 async def reading(settings: "Settings") -> "AsyncIterator[Stores]":
     """Open the stores of the configured embedder. Raises BadSettings, and Transient that names the address."""
-    from factsieve.worker.settings_groups import mask_url
-    from factsieve.worker.wiring import open_stores
+    from factsieve.assembly.settings_groups import mask_url
+    from factsieve.assembly.wiring import open_stores
 
     url = mask_url(settings.qdrant.url.get_secret_value())
     try:

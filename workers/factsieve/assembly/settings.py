@@ -11,11 +11,7 @@ import msgspec
 from pydantic import BaseModel, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from factsieve.core.errors import BadSettings
-from factsieve.core.policy import Policies, Policy
-from factsieve.core.profile import ThresholdProfile, decode_profile
-from factsieve.wire.topics import Limits, Topics
-from factsieve.worker.settings_groups import (
+from factsieve.assembly.settings_groups import (
     CommandSettings,
     EmbedderSettings,
     EngineSettings,
@@ -28,6 +24,10 @@ from factsieve.worker.settings_groups import (
     RedisSettings,
     WorkerSettings,
 )
+from factsieve.core.errors import BadSettings
+from factsieve.core.policy import Policies, Policy
+from factsieve.core.profile import ThresholdProfile, decode_profile
+from factsieve.wire.topics import Limits, Topics
 
 ENV_PREFIX: Final = "FACTSIEVE_"
 CONFIG_VARIABLE: Final = "FACTSIEVE_CONFIG"
@@ -127,7 +127,7 @@ class Settings(BaseSettings):
 
     def check(self) -> None:
         """Check what single fields can not: relations between settings. Raises BadSettings that lists every problem."""
-        from factsieve.worker.settings_checks import problems  # noqa: PLC0415 - it needs this class
+        from factsieve.assembly.settings_checks import problems  # noqa: PLC0415 - it needs this class
 
         found = problems(self)
         if found:

@@ -2,7 +2,7 @@
 
 from factsieve.adapters.kafka_client import KafkaSecurity
 from factsieve.adapters.kafka_outbox import OutboxOptions
-from factsieve.worker.settings import Settings
+from factsieve.assembly.settings import Settings
 
 
 def security_of(settings: Settings) -> KafkaSecurity:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import Final
 
+from factsieve.assembly.settings import Settings
 from factsieve.core.errors import BadSettings
 from factsieve.core.policy import Policy
 from factsieve.wire.topic_specs import TopicSpec, load_specs
-from factsieve.worker.settings import Settings
 
 MIN_KEY_CHARS: Final = 32
 _BYTES_PER_CHAR: Final = 6

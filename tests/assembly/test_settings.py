@@ -5,13 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from factsieve.core.errors import BadSettings
-from factsieve.core.facts import Source
-from factsieve.core.policy import Policy
-from factsieve.wire.topic_specs import TopicSpec
-from factsieve.wire.topics import Limits, Topics
-from factsieve.worker import settings_checks, settings_docs
-from factsieve.worker.settings import (
+from factsieve.assembly import settings_checks, settings_docs
+from factsieve.assembly.settings import (
     ALIASES,
     OTHER_VARIABLES,
     Settings,
@@ -20,7 +15,12 @@ from factsieve.worker.settings import (
     setting_names,
     variable_of,
 )
-from factsieve.worker.settings_groups import NamespacePolicy, PolicySettings
+from factsieve.assembly.settings_groups import NamespacePolicy, PolicySettings
+from factsieve.core.errors import BadSettings
+from factsieve.core.facts import Source
+from factsieve.core.policy import Policy
+from factsieve.wire.topic_specs import TopicSpec
+from factsieve.wire.topics import Limits, Topics
 
 ROOT = Path(__file__).resolve().parents[2]
 KEY = "k" * 32
@@ -255,7 +255,7 @@ def test_overrides_are_toml_or_text():
 def test_every_setting_is_documented():
     """`docs/settings.md` is what the generator writes now, and every setting says what it means."""
     assert (ROOT / "docs" / "settings.md").read_text() == settings_docs.render(), (
-        "run: python -m factsieve.worker.settings_docs > docs/settings.md"
+        "run: python -m factsieve.assembly.settings_docs > docs/settings.md"
     )
     for name, model, field in setting_names():
         assert model.model_fields[field].description, name

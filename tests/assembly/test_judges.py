@@ -8,13 +8,13 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from factsieve.assembly.judges import build_judges
+from factsieve.assembly.settings import load_settings
+from factsieve.assembly.wiring import build_embedder, open_models
 from factsieve.core.errors import BadSettings
 from factsieve.core.facts import Kind
 from factsieve.core.judging import Choice, Question
 from factsieve.core.profile import NliCuts, ThresholdProfile, encode_profile
-from factsieve.worker.judges import build_judges
-from factsieve.worker.settings import load_settings
-from factsieve.worker.wiring import build_embedder, open_models
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "adapters"))
 from tiny_onnx import write_nli

@@ -1,4 +1,4 @@
-"""Writes `docs/settings.md` from the settings: `python -m factsieve.worker.settings_docs > docs/settings.md`."""
+"""Writes `docs/settings.md` from the settings: `python -m factsieve.assembly.settings_docs > docs/settings.md`."""
 
 import sys
 from collections.abc import Iterator
@@ -7,12 +7,12 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from factsieve.worker.settings import ALIASES, CONFIG_VARIABLE, setting_names, variable_of
-from factsieve.worker.settings_groups import NamespacePolicy
+from factsieve.assembly.settings import ALIASES, CONFIG_VARIABLE, setting_names, variable_of
+from factsieve.assembly.settings_groups import NamespacePolicy
 
 _HEAD = f"""# Settings
 
-Made by `python -m factsieve.worker.settings_docs`; do not edit.
+Made by `python -m factsieve.assembly.settings_docs`; do not edit.
 
 A setting is read from, each over the one before: its default, the file `factsieve.toml` (or the one that `{CONFIG_VARIABLE}` names), its
 environment variable, the command line (`--set name=value`). Empty variables count as absent; lists and tables are JSON in a variable.

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 from factsieve.adapters.cascade import CascadeJudge
 from factsieve.adapters.rules_judge import RulesJudge
 from factsieve.adapters.skip_check import SkipCheck
+from factsieve.assembly.settings import Settings
 from factsieve.core.errors import BadSettings
 from factsieve.core.profile import ThresholdProfile
 from factsieve.ports import Judge
-from factsieve.worker.settings import Settings
 
 if TYPE_CHECKING:
     from factsieve.adapters.kept import Keep

@@ -1,0 +1,1 @@
+"""Settings, and from settings to running parts."""

@@ -1,0 +1,175 @@
+"""One production worker, put together from settings and run until it is asked to stop."""
+
+import asyncio
+import math
+import time
+from typing import Final
+
+import structlog
+from prometheus_client import CollectorRegistry
+
+from factsieve import __version__
+from factsieve.adapters.kafka_outbox import KafkaOutbox
+from factsieve.adapters.redis_window import RedisWindow
+from factsieve.assembly.judges import build_judges
+from factsieve.assembly.kafka_access import bootstrap_servers, outbox_options, security_of
+from factsieve.assembly.settings import Settings
+from factsieve.assembly.wiring import build_engine, build_window, open_stores
+from factsieve.core.errors import Transient
+from factsieve.engine.engine import Engine
+from factsieve.telemetry import log as telemetry_log
+from factsieve.telemetry.metrics import Metrics
+from factsieve.worker.app import EngineContext, SieveApp, WorkerConfig, make_app
+from factsieve.worker.feeds import FeedLimits
+from factsieve.worker.run import EXIT_UNREACHABLE, RunOptions, run_worker
+
+log = structlog.get_logger(__name__)
+
+_EXCUSE_RETRIES: Final = 3
+"""For how many of the longest pauses between tries an unanswered call excuses that nothing gets done."""
+
+
+def worker_config(settings: Settings) -> WorkerConfig:
+    """Return what the consumer is told."""
+    kafka, worker = settings.kafka, settings.worker
+    return WorkerConfig(
+        bootstrap_servers=bootstrap_servers(settings),
+        security=security_of(settings),
+        group_id=kafka.group,
+        client_id=kafka.client_id,
+        topic=settings.topics.candidates,
+        isolation_level=kafka.isolation_level,
+        session_timeout_s=kafka.session_timeout_s,
+        heartbeat_interval_s=kafka.heartbeat_interval_s,
+        rebalance_timeout_s=kafka.rebalance_timeout_s,
+        request_timeout_s=kafka.request_timeout_s,
+        commit_interval_s=kafka.commit_interval_s,
+        commit_timeout_s=kafka.commit_timeout_s,
+        max_poll_records=kafka.max_poll_records,
+        max_fetch_bytes=kafka.max_fetch_bytes,
+        feed=FeedLimits(kafka.partition_buffer_records, kafka.partition_buffer_bytes),
+        drain_timeout_s=worker.drain_timeout_s,
+        stop_deadline_s=worker.stop_deadline_s,
+        judge_hold_s=settings.judge.hold_s,
+        watchdog_s=worker.watchdog_timeout_s,
+        health_host=worker.health_host,
+        health_port=worker.health_port,
+    )
+
+
+class _Watched(Metrics):
+    """Metrics that also know what is being waited for, as an excuse for the watchdog: an outage is no reason to die."""
+
+    def __init__(self) -> None:
+        super().__init__(CollectorRegistry())
+        self._waited_at_s = -math.inf
+        self._service = ""
+
+    def waited(self, service: str, error: str) -> None:
+        """Count it, and remember when."""
+        super().waited(service, error)
+        self._waited_at_s, self._service = time.monotonic(), service
+
+    def excuse(self, fresh_s: float) -> str | None:
+        """Return what was waited for within the last `fresh_s` seconds, if anything."""
+        return f"waiting for {self._service}" if time.monotonic() - self._waited_at_s <= fresh_s else None
+
+
+async def _serve(settings: Settings) -> int:
+    metrics = _Watched()
+    policies = settings.policies()
+    log.info("profile_loaded", policy=policies.default.fingerprint, **settings.shown()["policy"])
+    async with open_stores(settings) as stores:
+        window = build_window(settings)
+        outbox = KafkaOutbox(
+            bootstrap_servers(settings),
+            security=security_of(settings),
+            options=outbox_options(settings),
+            client_id=f"{settings.kafka.client_id}-outbox",
+        )
+        await _check_window(window)
+        judges = build_judges(settings, profile=settings.threshold_profile())
+        engines: list[Engine] = []
+        apps: list[SieveApp] = []
+
+        def partition_count(topic: str) -> int | None:
+            consumer = apps[0].safe_consumer if apps else None
+            return None if consumer is None else consumer.partition_count(topic)
+
+        def make_engine(context: EngineContext) -> Engine:
+            engine = build_engine(
+                settings,
+                facts=stores.facts,
+                ledger=stores.ledger,
+                window=window,
+                embedder=stores.embedder,
+                outbox=outbox,
+                fence=context.fence,
+                observer=metrics,
+                partition_count=partition_count,
+                on_failure=context.on_bug,
+                judges=judges,
+            )
+            engines.append(engine)
+            return engine
+
+        app = make_app(worker_config(settings), make_engine)
+        apps.append(app)
+        metrics.built(
+            version=__version__,
+            embedder=stores.embedder.fingerprint,
+            judge=settings.judge.effective_name,
+            policy=policies.default.fingerprint,
+        )
+        _observe(metrics, app, engines[0], outbox)
+        options = RunOptions(
+            registry=metrics.registry,
+            stores={"qdrant": stores.facts.check, "ledger": stores.ledger.check, "redis": window.check},
+            closers=(outbox.stop, window.close, judges.close),
+            loop_limit_s=settings.worker.loop_limit_s,
+            excuse=lambda: metrics.excuse(_EXCUSE_RETRIES * settings.engine.retry_most_s),
+        )
+        return await run_worker(app, options)
+
+
+async def _check_window(window: RedisWindow) -> None:
+    """Refuse a Redis that would lose entries unseen; one that is out of reach just now is done without."""
+    try:
+        await window.check()
+    except Transient as error:
+        log.warning("redis_unreachable", error=str(error))
+
+
+def _observe(metrics: Metrics, app: SieveApp, engine: Engine, outbox: KafkaOutbox) -> None:
+    """Let the metrics that others count be read where they are counted."""
+
+    def lag() -> list[tuple[dict[str, str], float]]:
+        consumer = app.safe_consumer
+        if consumer is None:
+            return []
+        return [
+            ({"topic": topic, "partition": str(partition)}, float(consumer.lag_of((topic, partition))))
+            for topic, partition in sorted(app.fence.held)
+        ]
+
+    metrics.observe("events_done_total", lambda: app.feeds.done_total)
+    metrics.observe("events_in_flight", lambda: engine.in_flight)
+    metrics.observe("lanes_open", lambda: engine.lanes)
+    metrics.observe("lag_events", lag)
+    metrics.observe("partitions_assigned", lambda: len(app.fence.held))
+    metrics.observe("rebalances_total", lambda: app.coupling.rebalances_total)
+    metrics.observe("commits_total", lambda: app.coupling.commits_total)
+    metrics.observe("commit_failures_total", lambda: app.coupling.commit_failures_total)
+    metrics.observe("drain_timeouts_total", lambda: app.coupling.drain_timeouts_total)
+    metrics.observe("messages_sent_total", lambda: outbox.sent_total)
+    metrics.observe("messages_failed_total", lambda: outbox.failed_total)
+
+
+def run(settings: Settings) -> int:
+    """Run a worker until it is asked to stop; return the exit code (0, 1 a bug, 2 settings, 3 a service out of reach)."""
+    telemetry_log.configure(format=settings.log.format, level=settings.log.level)
+    try:
+        return asyncio.run(_serve(settings))
+    except Transient as error:
+        log.error("service_unreachable", service=error.service, error=str(error))
+        return EXIT_UNREACHABLE
