@@ -12,7 +12,8 @@ from factsieve.core import decision as d
 from factsieve.core.facts import NO_SIGNAL, Coordinates, Kind, Source
 from factsieve.engine.ports import Observer
 from factsieve.telemetry import metrics_docs
-from factsieve.telemetry.metrics import DECLARED, PREFIX, Metrics, make_metrics
+from factsieve.telemetry.declared import DECLARED, PREFIX
+from factsieve.telemetry.metrics import Metrics, make_metrics
 from factsieve.wire.times import from_ms
 
 ROOT = Path(__file__).resolve().parents[2]

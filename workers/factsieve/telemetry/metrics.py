@@ -1,112 +1,17 @@
-"""Metrics: declared once, kept in a registry of their own, reported by what happened.
+"""Metrics: kept in a registry of their own, reported by what happened; `declared.py` says which there are.
 
-Names end in their unit; labels are of bounded vocabularies, and never hold a namespace or a text. "Dropped" is said of real loss only.
 `Metrics` also answers to what the engine reports of its work.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Final, Literal
+from typing import Final
 
-import msgspec
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from factsieve.core.decision import Decision
-
-PREFIX: Final = "factsieve_"
-Kind = Literal["counter", "gauge", "histogram"]
-
-_LATENCY_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-_SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
-
-
-class Declared(msgspec.Struct, frozen=True):
-    """One metric. `observed`: its value is asked for when metrics are read (see `Metrics.observe`), not counted here."""
-
-    name: str
-    kind: Kind
-    help: str
-    labels: tuple[str, ...] = ()
-    buckets: tuple[float, ...] = ()
-    observed: bool = False
-
-
-DECLARED: Final[tuple[Declared, ...]] = (
-    Declared(
-        "events_decided_total", "counter", "Events that have their decision and its effects.", ("decision", "band")
-    ),
-    Declared("events_replayed_total", "counter", "Events that came by a replay and were told again as replayed."),
-    Declared(
-        "events_redelivered_total", "counter", "Events that came again and whose stored decision was performed again."
-    ),
-    Declared("events_rejected_total", "counter", "Events put into the dead letter topic.", ("code",)),
-    Declared("events_fenced_total", "counter", "Undecided again: another worker was first, or the partition was lost."),
-    Declared(
-        "events_done_total",
-        "counter",
-        "Events of which everything is done, so that their offset may be committed.",
-        observed=True,
-    ),
-    Declared("events_reviewed_total", "counter", "Decisions that ask for a person's look."),
-    Declared("commands_decided_total", "counter", "Operators' commands by outcome.", ("kind", "outcome")),
-    Declared("facts_changed_total", "counter", "Messages to new-facts.", ("type",)),
-    Declared("window_hits_total", "counter", "Exact repeats that the hash window caught, without embedding or search."),
-    Declared("embeddings_requested_total", "counter", "Texts handed to the embedder."),
-    Declared("embeddings_computed_total", "counter", "Texts that the model computed.", observed=True),
-    Declared("embeddings_cached_total", "counter", "Texts whose vector was in the cache.", observed=True),
-    Declared(
-        "foreign_embeddings_ignored_total",
-        "counter",
-        "Vectors that came along but are of another model, or of none named.",
-    ),
-    Declared(
-        "vectors_distrusted_total",
-        "counter",
-        "Texts that the embedder saw too little of for a skip by similarity.",
-        ("cause",),
-    ),
-    Declared("neighbour_queries_total", "counter", "Searches for neighbours."),
-    Declared("wave_events", "histogram", "Events that a lane decided and recorded together.", buckets=_SIZES),
-    Declared("judge_calls_total", "counter", "Questions that a judge answered.", ("judge", "asked", "choice")),
-    Declared("judge_failures_total", "counter", "Questions without a usable answer.", ("judge", "asked")),
-    Declared("judge_duration_seconds", "histogram", "Time until a judge's answer.", ("judge",), _LATENCY_S),
-    Declared("judge_tokens_total", "counter", "Tokens that language models read and wrote.", ("judge", "direction")),
-    Declared(
-        "services_awaited_total", "counter", "Calls that a service did not answer and that were repeated.", ("service",)
-    ),
-    Declared(
-        "services_bypassed_total",
-        "counter",
-        "Calls to a service that were done without, its answer failing.",
-        ("service",),
-    ),
-    Declared("wrong_partitions_seen_total", "counter", "Events whose key belongs to another partition."),
-    Declared("events_in_flight", "gauge", "Events taken in and not done.", observed=True),
-    Declared("lanes_open", "gauge", "Namespaces with events in flight.", observed=True),
-    Declared(
-        "lag_events",
-        "gauge",
-        "Events between the end of a partition and what is done of it.",
-        ("topic", "partition"),
-        observed=True,
-    ),
-    Declared("partitions_assigned", "gauge", "Partitions that this worker holds.", observed=True),
-    Declared("rebalances_total", "counter", "Assignments of partitions.", observed=True),
-    Declared("commits_total", "counter", "Commits of offsets.", observed=True),
-    Declared("commit_failures_total", "counter", "Commits that failed and were tried again.", observed=True),
-    Declared(
-        "drain_timeouts_total", "counter", "Revocations that could not wait for all that had started.", observed=True
-    ),
-    Declared("messages_sent_total", "counter", "Messages acknowledged by the brokers.", observed=True),
-    Declared(
-        "messages_failed_total", "counter", "Messages that were not acknowledged and are sent again.", observed=True
-    ),
-    Declared(
-        "build_info", "gauge", "1, with the version and what decides.", ("version", "embedder", "judge", "policy")
-    ),
-)
-"""Every metric there is; `docs/metrics.md` is made from it."""
+from factsieve.telemetry.declared import DECLARED, PREFIX, Declared
 
 _BY_NAME: Final[Mapping[str, Declared]] = {declared.name: declared for declared in DECLARED}
 Labels = Mapping[str, str]

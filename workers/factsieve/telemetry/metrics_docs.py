@@ -2,7 +2,7 @@
 
 import sys
 
-from factsieve.telemetry.metrics import DECLARED, PREFIX
+from factsieve.telemetry.declared import DECLARED, PREFIX
 
 _HEAD = """# Metrics
 
