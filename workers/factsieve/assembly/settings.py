@@ -12,6 +12,7 @@ from pydantic import BaseModel, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from factsieve.assembly.settings_groups import (
+    ApiSettings,
     CommandSettings,
     EmbedderSettings,
     EngineSettings,
@@ -76,6 +77,8 @@ class Settings(BaseSettings):
     """The log."""
     commands: CommandSettings = CommandSettings()
     """Operators' commands."""
+    api: ApiSettings = ApiSettings()
+    """The HTTP API."""
     ledger_retention_d: float = Field(default=90.0, gt=0)
     """How many days ledger records of skips are kept. Must be longer than the retention of the input and the dead letter topic."""
 

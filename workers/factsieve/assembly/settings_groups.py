@@ -1,10 +1,11 @@
 """The settings, group by group: each with its default, its bounds and what it means. `docs/settings.md` is made from this file."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Secret, SecretStr
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Secret, SecretStr, field_validator
 
 from factsieve.core.facts import Source
 from factsieve.core.policy import Policy, SkipGuard
@@ -368,3 +369,62 @@ class CommandSettings(Group):
     """Which of the keys this process signs its own commands with."""
     max_age_s: float = Field(default=3600.0, gt=0)
     """Commands older than this are refused."""
+
+
+class ApiToken(Group):
+    """One token of the HTTP API."""
+
+    sha256: SecretStr
+    """SHA-256 of the token, 64 hexadecimal digits: the token itself is nowhere in the settings."""
+    namespaces: tuple[Annotated[str, Field(min_length=1)], ...] = Field(min_length=1)
+    """Namespaces that it is for; `*` alone is all of them."""
+    scopes: tuple[Literal["read", "write"], ...] = ("read",)
+    """What it may do: `read` (facts, decisions, dedup checks), `write` (candidates, and the commands that undo and delete)."""
+
+    @field_validator("sha256")
+    @classmethod
+    def _is_digest(cls, value: SecretStr) -> SecretStr:
+        if re.fullmatch("[0-9a-fA-F]{64}", value.get_secret_value()) is None:
+            raise ValueError("must be 64 hexadecimal digits: printf %s TOKEN | sha256sum")
+        return value
+
+
+class ApiSettings(Group):
+    """The HTTP API."""
+
+    host: str = "127.0.0.1"
+    """Address that it listens on."""
+    port: int = Field(default=8080, ge=0, le=65_535)
+    """Its port; 0 takes a free one."""
+    tokens: dict[str, ApiToken] = {}
+    """Tokens by a name of your choice: `[api.tokens.NAME]` in the file, JSON in the environment. Without any it does not start."""
+    open: bool = False
+    """Whether everybody may do everything, without a token; on a loopback address only."""
+    tls_cert_file: Path | None = None
+    """Certificate chain (PEM), to be spoken to over TLS."""
+    tls_key_file: Path | None = None
+    """The certificate's key (PEM)."""
+    embedder_threads: int = Field(default=1, ge=0, le=256)
+    """In place of `embedder.threads`: a flood of dedup checks takes so many cores for embedding at most. 0 takes one per core."""
+    max_body_bytes: int = Field(default=1_048_576, ge=1024)
+    """Bytes of a request's body at most; 413 beyond."""
+    max_checks: int = Field(default=64, ge=1)
+    """Dedup checks under way at most; 503 beyond, at once."""
+    max_requests: int = Field(default=64, ge=1)
+    """Other requests under way at most; 503 beyond, at once."""
+    max_streams: int = Field(default=64, ge=1)
+    """Live streams of decisions at most; 503 beyond."""
+    max_batch: int = Field(default=500, ge=1)
+    """Candidates in one request at most."""
+    writes_per_s: float = Field(default=100.0, gt=0)
+    """Writes of one token each second: a candidate or a command counts as one. 429 beyond."""
+    write_burst: int = Field(default=1000, ge=1)
+    """Writes of one token that may come at once."""
+    wait_limit_s: float = Field(default=30.0, ge=0, le=300)
+    """How long a request may wait for a decision or an outcome."""
+    request_timeout_s: float = Field(default=20.0, gt=0)
+    """How long anything else may take, beyond which it is answered 503."""
+    log_records: int = Field(default=50_000, ge=1)
+    """The latest decisions that are kept at hand for `/v1/decisions` and the activity page."""
+    stop_deadline_s: float = Field(default=10.0, gt=0)
+    """After SIGTERM, how long requests under way may take."""
