@@ -519,12 +519,12 @@ def _revise(case: Case, verdict: Verdict, targets: tuple[Fact, ...]) -> Ruling:
     return _ruling(case, kind, reason, matched=head, targets=targets[1:], text=text or own)
 
 
-def signal_of(case: Case, ruling: Ruling) -> tuple[float, str | None]:
-    """Return the best similarity and the fact that has it, as the dedup signal reports them."""
-    if case.window is not None and ruling.via == "hash_window":
+def signal_of(case: Case, ruling: Ruling | None) -> tuple[float, str | None]:
+    """Return the best similarity and the fact that has it, as the dedup signal reports them; without a ruling, as far as it needs none."""
+    if case.window is not None and ruling is not None and ruling.via == "hash_window":
         return 1.0, case.window.fact_id
     if case.exact:
-        exact = ruling.matched if ruling.matched in case.exact else case.exact[0]
+        exact = ruling.matched if ruling is not None and ruling.matched in case.exact else case.exact[0]
         assert exact is not None
         return 1.0, exact.fact_id
     return (0.0, None) if case.best is None else (case.best[1], case.best[0])

@@ -151,9 +151,8 @@ def plan(case: Case, ruling: Ruling, *, now: datetime, policy: str, embedder: st
             fact = _supersede(draft, candidate, ruling, decided_by)
         case Kind.UPDATE | Kind.MERGE:
             fact = _revise(draft, candidate, ruling, decided_by)
-    max_sim, best_id = signal_of(case, ruling)
-    threshold = case.policy.dedup_update_threshold if candidate.dedup_threshold is None else candidate.dedup_threshold
-    matched_id = ruling.matched.fact_id if ruling.matched is not None else best_id
+    signal = dedup_signal(case, ruling)
+    matched_id = ruling.matched.fact_id if ruling.matched is not None else signal.matched_id
     decision = Decision(
         decision_id=decision_id,
         event_key=candidate.event_key,
@@ -163,9 +162,7 @@ def plan(case: Case, ruling: Ruling, *, now: datetime, policy: str, embedder: st
         reason=ruling.reason,
         fact_id=None if ruling.kind is Kind.SKIP else fact.fact_id,
         matched_id=matched_id,
-        dedup_signal=DedupSignal(
-            is_update=best_id is not None and max_sim > threshold, max_sim=max_sim, matched_id=best_id
-        ),
+        dedup_signal=signal,
         band=ruling.band,
         thresholds=case.policy.thresholds,
         text=candidate.text,
@@ -207,6 +204,14 @@ def plan(case: Case, ruling: Ruling, *, now: datetime, policy: str, embedder: st
         text_hash=ids.text_hash(candidate.text, candidate.slot),
         attributes=None if ruling.kind in (Kind.ADD, Kind.SUPERSEDE) else candidate.attributes,
     )
+
+
+def dedup_signal(case: Case, ruling: Ruling | None) -> DedupSignal:
+    """Return the signal of a case, as its decision carries it; `ruling` None: as far as it needs no ruling."""
+    max_sim, best_id = signal_of(case, ruling)
+    own = case.candidate.dedup_threshold
+    threshold = case.policy.dedup_update_threshold if own is None else own
+    return DedupSignal(is_update=best_id is not None and max_sim > threshold, max_sim=max_sim, matched_id=best_id)
 
 
 def _matched_text(case: Case, matched_id: str | None, ruling: Ruling) -> str | None:

@@ -108,13 +108,7 @@ class Wave:
 
     async def _find_near(self, prepared: Sequence[Prepared]) -> None:
         """Find vectors, neighbours and the facts of the slot."""
-        texts = list(dict.fromkeys(p.candidate.text for p in prepared if p.candidate.embedding is None))
-        vectors = dict(zip(texts, await self._gathered.embed(texts), strict=True)) if texts else {}
-        for p in prepared:
-            if p.candidate.embedding is None and p.candidate.embedding_model is not None:
-                self._observer.ignored_foreign_embedding()
-            given = p.candidate.embedding
-            p.vector = vectors[p.candidate.text] if given is None else unit(given)
+        await self._find_vectors(prepared)
         hits = await self._gathered.neighbours([self._query(p) for p in prepared])
         slots = [p for p in prepared if p.candidate.slot is not None]
         keys = [(p.candidate.namespace, p.candidate.slot or "") for p in slots]
@@ -122,6 +116,15 @@ class Wave:
             p.slot_facts = facts
         for p, near in zip(prepared, hits, strict=True):
             p.hits = near
+
+    async def _find_vectors(self, prepared: Sequence[Prepared]) -> None:
+        texts = list(dict.fromkeys(p.candidate.text for p in prepared if p.candidate.embedding is None))
+        vectors = dict(zip(texts, await self._gathered.embed(texts), strict=True)) if texts else {}
+        for p in prepared:
+            if p.candidate.embedding is None and p.candidate.embedding_model is not None:
+                self._observer.ignored_foreign_embedding()
+            given = p.candidate.embedding
+            p.vector = vectors[p.candidate.text] if given is None else unit(given)
 
     def _query(self, p: Prepared, *, past: bool = False) -> NeighbourQuery:
         assert p.vector is not None
@@ -137,12 +140,7 @@ class Wave:
         With `pending` decisions that are not performed yet, raises Flush where they would have to wait for a remote judge, or where
         so much changed that the store must be asked again.
         """
-        case = self._case(p)
-        ruling = recognise(case)
-        if ruling is None and p.exact is None:  # the window named a fact that has changed since
-            await self._find_exact([p])
-            case = self._case(p)
-            ruling = recognise(case)
+        case, ruling = await self._recognised(p)
         if ruling is None:
             case, ruling = await self._rule(p, case, pending=pending)
         entry = plan(
@@ -193,6 +191,16 @@ class Wave:
                         raise Flush
                     case = case.answered(Answer(ask, await self._desk.ask(ask)))
         raise Bug(f"no ruling for event {p.candidate.event_key} within {_STEP_LIMIT} steps")
+
+    async def _recognised(self, p: Prepared) -> tuple[Case, Ruling | None]:
+        """Return the case without neighbours, and the ruling where it needs none."""
+        case = self._case(p)
+        ruling = recognise(case)
+        if ruling is None and p.exact is None:  # the window named a fact that has changed since
+            await self._find_exact([p])
+            case = self._case(p)
+            ruling = recognise(case)
+        return case, ruling
 
     def _case(self, p: Prepared) -> Case:
         c = p.candidate

@@ -16,9 +16,11 @@ from factsieve.core.facts import Fact
 from factsieve.operations.connected import Connected
 from factsieve.operations.conversation import Conversation, Decision
 from factsieve.operations.signing import signing_key
+from factsieve.ports import Message
 from factsieve.wire.inbound import CommandKind
 from factsieve.wire.ledger import decode_record
 from factsieve.wire.producing import command_message
+from factsieve.wire.topics import Topics
 from factsieve.wire.values import change_value
 
 if TYPE_CHECKING:
@@ -62,17 +64,7 @@ class Orders:
     async def give(self, order: Order) -> Decision:
         """Return the outcome as it is told on `fact-decisions` (a reject has `error`). Raises Transient where none comes."""
         name = (order.namespace, CE_SOURCE, str(uuid.uuid4()))
-        message = command_message(
-            self._topics,
-            kind=order.kind,
-            namespace=order.namespace,
-            body=order.body,
-            ce_source=CE_SOURCE,
-            ce_id=name[2],
-            now=datetime.now(UTC),
-            key_id=self._key_id,
-            key=self._key,
-        )
+        message = signed(self._topics, order, name[2], (self._key_id, self._key))
         told = await self._conversation.tell([(name, message)], idle_timeout_s=self._timeout_s)
         if name not in told:
             raise Transient(
@@ -81,6 +73,21 @@ class Orders:
                 "worker runs (`factsieve up`, `factsieve worker`), if it is not too old by then",
             )
         return told[name]
+
+
+def signed(topics: Topics, order: Order, ce_id: str, key: tuple[str, bytes]) -> Message:
+    """Return an order as a command of this moment, under an id of its own. `key`: the signing key's id and bytes."""
+    return command_message(
+        topics,
+        kind=order.kind,
+        namespace=order.namespace,
+        body=order.body,
+        ce_source=CE_SOURCE,
+        ce_id=ce_id,
+        now=datetime.now(UTC),
+        key_id=key[0],
+        key=key[1],
+    )
 
 
 async def preview(settings: "Settings", stores: "Stores", order: Order) -> Decision:
