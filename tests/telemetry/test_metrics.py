@@ -78,6 +78,28 @@ def test_a_replayed_event_is_no_new_decision():
     assert value(metrics, "events_decided_total", decision="skip", band="known") is None
 
 
+@pytest.mark.parametrize(
+    ("band", "judges", "by"),
+    [
+        ("ambiguous", ("rules",), "rules"),
+        ("supersede_eligible", ("rules", "nli:folder"), "nli"),
+        ("ambiguous", (), "nobody"),
+        ("ambiguous", ("rules", "openai:gpt"), None),
+        ("ambiguous", ("http://host/v1#m",), None),
+        ("known", ("rules",), None),
+        ("new", (), None),
+    ],
+)
+def test_a_call_is_saved_where_the_bands_would_have_asked_a_language_model(band, judges, by):
+    """Inside the asking bands a decision without a language model is a saved call; outside none would have been asked."""
+    metrics = make_metrics()
+    notes = tuple(d.JudgeNote(judge=name, asked="choose", choice=Kind.ADD) for name in judges)
+    metrics.decided(msgspec.structs.replace(SKIP, band=d.Band(band), judges=notes), replayed=False)
+    assert total(metrics, "judge_calls_saved_total") == (by is not None)
+    if by is not None:
+        assert value(metrics, "judge_calls_saved_total", by=by) == 1
+
+
 def test_a_command_is_counted_as_one():
     """A command's outcome is no decision about a candidate."""
     metrics = make_metrics()
@@ -95,6 +117,8 @@ REPORTS = {
     "embeddings_requested_total": lambda m: m.searched(1, 0),
     "neighbour_queries_total": lambda m: m.searched(0, 1),
     "wave_events_count": lambda m: m.recorded(3),
+    "call_duration_seconds_count": lambda m: m.called("embed", 0.2),
+    "decisions_reverted_total": lambda m: m.reverted("supersede"),
     "foreign_embeddings_ignored_total": lambda m: m.ignored_foreign_embedding(),
     "vectors_distrusted_total": lambda m: m.distrusted("truncated"),
     "wrong_partitions_seen_total": lambda m: m.saw_wrong_partition(),

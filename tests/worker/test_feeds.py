@@ -69,7 +69,7 @@ class Rig:
 
     def bring(self, name, *offsets, size=10):
         for offset in offsets:
-            self.feeds.expect(name, offset, size)
+            self.feeds.expect(name, offset, size, 1_000 * offset)
         for offset in offsets:
             self.feeds.offer(record(name, offset))
 
@@ -91,7 +91,7 @@ def test_a_fetched_record_is_incomplete_before_it_reaches_the_engine():
     """Whatever becomes of it on its way, nothing behind it is committed."""
 
     async def body(rig):
-        rig.feeds.expect(A, 5, 10)
+        rig.feeds.expect(A, 5, 10, 0)
         assert rig.feeds.incomplete == 1
         assert rig.feeds.committable() == {}
         assert rig.feeds.states()[0].waiting == 1
@@ -104,7 +104,7 @@ def test_a_record_lost_on_the_way_is_noticed_by_the_next_one():
 
     async def body(rig):
         for offset in (5, 6):
-            rig.feeds.expect(A, offset, 10)
+            rig.feeds.expect(A, offset, 10, 0)
         with pytest.raises(Bug, match=r"offset 6 of .* out of order"):
             rig.feeds.offer(record(A, 6))
 
@@ -226,7 +226,7 @@ def test_nothing_more_enters_after_giving_up():
         rig.bring(A, 0, 1, 2, 3)
         await rig.settled()
         assert rig.pipeline.taken == [(0, 0)]
-        rig.feeds.expect(A, 4, 10)
+        rig.feeds.expect(A, 4, 10, 0)
         await rig.feeds.settle([A], 0.1)
         rig.feeds.offer(record(A, 4))
         rig.feeds.close([A])
@@ -294,5 +294,24 @@ def test_assigning_a_partition_twice_is_a_bug():
     async def body(rig):
         with pytest.raises(Bug, match="assigned twice"):
             rig.feeds.open([A])
+
+    scenario(body)
+
+
+def test_the_age_of_a_partition_is_that_of_its_first_record_that_is_not_done():
+    """Whatever is done behind it; once all is done it is the last one's, and before the first fetch there is none."""
+
+    async def body(rig):
+        assert rig.feeds.oldest_ms(A) is None
+        rig.bring(A, 5, 6, 7)
+        await rig.settled()
+        assert rig.feeds.oldest_ms(A) == 5_000
+        rig.pipeline.finish(A, 6)
+        assert rig.feeds.oldest_ms(A) == 5_000
+        rig.pipeline.finish(A, 5)
+        assert rig.feeds.oldest_ms(A) == 7_000
+        rig.pipeline.finish(A, 7)
+        assert rig.feeds.oldest_ms(A) == 7_000
+        assert rig.feeds.oldest_ms(("elsewhere", 0)) is None
 
     scenario(body)

@@ -65,7 +65,8 @@ class ModelLanes(Generic[K, V]):
 
     `run` must give each key the same value whatever else is in the batch. Results of the latest `cache_size` keys are kept.
     Overlapping calls share batches, and a key that several of them want is computed once. The keys under way are those of the
-    calls that wait, so callers bound the queue. A call that is cancelled leaves the others alone.
+    calls that wait, so callers bound the queue. A call that is cancelled leaves the others alone. `computed_total` and `cached_total`
+    count keys that went through the model, and keys whose value was kept.
     """
 
     def __init__(
@@ -91,6 +92,8 @@ class ModelLanes(Generic[K, V]):
         self._batches: deque[list[_Pending[K, V]]] = deque()
         self._under_way: dict[K, _Pending[K, V]] = {}
         self._cache: OrderedDict[K, V] = OrderedDict()
+        self.computed_total = 0
+        self.cached_total = 0
 
     async def results(self, keys: Sequence[K]) -> list[V]:
         """Return one value per key, in order; raises Bug where the model's run failed."""
@@ -101,6 +104,7 @@ class ModelLanes(Generic[K, V]):
                 if key in self._cache:
                     self._cache.move_to_end(key)
                     results[key] = self._cache[key]
+                    self.cached_total += 1
                     continue
                 pending = self._under_way.get(key)
                 if pending is None:
@@ -164,6 +168,7 @@ class ModelLanes(Generic[K, V]):
             for index, pending in enumerate(batch):
                 del self._under_way[pending.key]
                 if error is None:
+                    self.computed_total += 1
                     pending.values.append(values[index])
                     self._cache[pending.key] = values[index]
                 for job in pending.jobs:

@@ -124,6 +124,16 @@ class OnnxEmbedder:
         """Return how many texts are run at once: 1 where the model's answers depend on the batch."""
         return self._batch_size
 
+    @property
+    def computed_total(self) -> int:
+        """Return how many texts the model computed."""
+        return self._lanes.computed_total
+
+    @property
+    def cached_total(self) -> int:
+        """Return how many texts had their vector in the cache."""
+        return self._lanes.cached_total
+
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector per text, in order; equal texts share one (read-only) array."""
         return await self._lanes.results(texts)

@@ -88,6 +88,8 @@ class OpenAIEmbedder:
         self._max_chars = max_chars
         self._sleep = sleep
         self._jitter = jitter
+        self.computed_total = 0
+        self.cached_total = 0
 
     def __repr__(self) -> str:
         return f"OpenAIEmbedder({self._endpoint.name!r})"
@@ -148,9 +150,11 @@ class OpenAIEmbedder:
         vectors = {text: vector for text in dict.fromkeys(texts) if (vector := self._cached(text)) is not None}
         missing = [text for text in dict.fromkeys(texts) if text not in vectors]
         batches = [missing[start : start + self._batch_size] for start in range(0, len(missing), self._batch_size)]
+        self.cached_total += len(vectors)
         for batch, found in zip(batches, await _all(self._batch(batch) for batch in batches), strict=True):
             for text, vector in zip(batch, found, strict=True):
                 vectors[text] = vector
+                self.computed_total += 1
                 self._remember(text, vector)
         return [vectors[text] for text in texts]
 

@@ -178,7 +178,8 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `effects` are the points as they are after this decision, all absolute; `inserts` the ids of those that did not exist before,
     `reworded` of those whose text changed: all others keep their vector. `vectors` holds embeddings that came along, `attributes`
-    those of a candidate that became no fact of its own. `erases` is what has to be scrubbed from the ledger besides.
+    those of a candidate that became no fact of its own. `erases` is what has to be scrubbed from the ledger besides, `undoes` what the
+    decision had been that a revert took back.
     """
 
     decision: Decision
@@ -192,6 +193,7 @@ class Entry(msgspec.Struct, frozen=True, omit_defaults=True):
     text_hash: str = ""
     attributes: dict[str, Any] | None = None
     erases: Erasure | None = None
+    undoes: Kind | None = None
 
 
 class LedgerRecord(msgspec.Struct, frozen=True, omit_defaults=True):

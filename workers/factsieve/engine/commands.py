@@ -12,7 +12,7 @@ import msgspec
 from factsieve.core import ids, undo
 from factsieve.core.decision import Band, Decision, Entry
 from factsieve.core.errors import Bug
-from factsieve.core.facts import FOREVER, NO_SIGNAL, Fact, Status
+from factsieve.core.facts import FOREVER, NO_SIGNAL, Fact, Kind, Status
 from factsieve.core.plan import Draft
 from factsieve.core.policy import Policies
 from factsieve.core.undo import Held, Outcome
@@ -247,6 +247,7 @@ class Commander:
             supersessions=tuple(draft.records),
             vectors=await self._given_vectors(draft),
             erases=planned.outcome.erases,
+            undoes=_undone(command, planned),
         )
         return await wave.take_up_command(entry)
 
@@ -300,6 +301,13 @@ class Commander:
             ce_time=command.ce_time,
             traceparent=command.traceparent,
         )
+
+
+def _undone(command: Command, planned: Planned) -> Kind | None:
+    """Return what the decision was that an applied revert takes back; None of a command that is reverted."""
+    if command.kind != "revert" or planned.outcome.kind != "applied" or planned.about is None:
+        return None
+    return planned.about.decision
 
 
 def _reason(issue: Issue, default: str) -> str:

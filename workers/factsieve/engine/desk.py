@@ -32,6 +32,9 @@ class JudgeDesk:
         self._observer = observer
         self._settings = settings
         self._given_up = False
+        self.held = 0  # lanes that wait just now
+        self.holds_total = 0
+        self.given_up_total = 0
 
     def is_remote(self, ask: Ask) -> bool:
         """Return whether the answer may take long."""
@@ -49,17 +52,29 @@ class JudgeDesk:
         """Return the verdict; one without a choice is final."""
         judge = self._for(ask)
         verdict = await _answer(judge, ask.question)
+        if verdict.choice is None and judge.is_remote and not self._given_up:
+            self.held += 1
+            self.holds_total += 1
+            try:
+                verdict = await self._hold(judge, ask, verdict)
+            finally:
+                self.held -= 1
+        if judge.is_remote and verdict.choice is not None:
+            self._given_up = False
+        return verdict
+
+    async def _hold(self, judge: Judge, ask: Ask, verdict: Verdict) -> Verdict:
+        """Put the question again until it is answered, or the lane was held long enough."""
         held_s = verdict.latency_ms / 1000
-        while verdict.choice is None and judge.is_remote and not self._given_up:
+        while verdict.choice is None and not self._given_up:
             if held_s >= self._settings.hold_s:
                 self._given_up = True
+                self.given_up_total += 1
                 return verdict
             self._observer.waited("judge", verdict.failure or "no answer")
             await self._clock.sleep(self._settings.retry_s)
             verdict = await _answer(judge, ask.question)
             held_s += self._settings.retry_s + verdict.latency_ms / 1000  # summed up and not the clock's: clocks jump
-        if judge.is_remote and verdict.choice is not None:
-            self._given_up = False
         return verdict
 
 

@@ -110,6 +110,11 @@ class Engine:
         return len(self._lanes)
 
     @property
+    def desk(self) -> JudgeDesk:
+        """Return the desk where judges are asked: it knows how many lanes wait there."""
+        return self._desk
+
+    @property
     def failure(self) -> BaseException | None:
         """Return what a lane met that can not happen, if it did."""
         return self._failure

@@ -176,12 +176,10 @@ class Performer:
             messages.append(
                 outbound.decision_message(
                     self._topics,
-                    decision,
-                    entry.effects,
-                    entry.changes,
-                    entry.supersessions,
-                    replayed,
-                    inserts=entry.inserts,
+                    entry,
+                    replayed=replayed,
+                    replay_id=event.replay_id,
+                    met_at=event.coordinates if replayed else None,
                     traceparent=decision.traceparent,
                 )
             )
@@ -193,7 +191,10 @@ class Performer:
         for change in changes:
             self._observer.changed(change.type.value)
         for entry, event in told:
-            self._observer.decided(entry.decision, replayed=entry.decision.coordinates != event.coordinates)
+            replayed = entry.decision.coordinates != event.coordinates
+            self._observer.decided(entry.decision, replayed=replayed)
+            if entry.undoes is not None and not replayed:
+                self._observer.reverted(entry.undoes.value)
 
     async def restate(self, entries: Iterable[Entry]) -> None:
         """Tell anew how the facts of these decisions stand, until what was told last is what stands.

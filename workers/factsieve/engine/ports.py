@@ -1,8 +1,9 @@
 """The ports that an engine drives, gathered for lanes: every call of many lanes becomes one."""
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from factsieve.ports import (
     Outbox,
     Vector,
 )
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 
 class Observer(Protocol):
@@ -60,6 +64,14 @@ class Observer(Protocol):
 
     def redelivered(self, events: int) -> None:
         """So many events came again, and their stored decisions were performed again."""
+        ...
+
+    def reverted(self, decision: str) -> None:
+        """An operator took back a decision of this kind."""
+        ...
+
+    def called(self, call: str, duration_s: float) -> None:
+        """A batched call of a port answered or failed after so long."""
         ...
 
     def changed(self, change_type: str) -> None:
@@ -104,6 +116,12 @@ class QuietObserver:
         """Keep nothing."""
 
     def redelivered(self, events: int) -> None:
+        """Keep nothing."""
+
+    def reverted(self, decision: str) -> None:
+        """Keep nothing."""
+
+    def called(self, call: str, duration_s: float) -> None:
         """Keep nothing."""
 
     def changed(self, change_type: str) -> None:
@@ -182,17 +200,29 @@ class Gathered:
             vectors = dict(zip(unique, await ports.embedder.embed(unique), strict=True))
             return [vectors[text] for text in texts]
 
-        self.get: Batcher[str, Fact | None] = Batcher(get, max_items=batch_items)
-        self.lookup: Batcher[str, LedgerPointer | None] = Batcher(lookup, max_items=4 * batch_items)
-        self.records: Batcher[str, bytes | None] = Batcher(records, max_items=batch_items)
-        self.insert: Batcher[tuple[str, bytes, Mapping[str, object]], bytes] = Batcher(insert, max_items=batch_items)
-        self.point: Batcher[tuple[str, LedgerPointer], None] = Batcher(point, max_items=4 * batch_items)
-        self.write: Batcher[FactWrite, None] = Batcher(write, max_items=batch_items)
-        self.send: Batcher[Message, None] = Batcher(send, max_items=4 * batch_items)
-        self.by_text: Batcher[tuple[str, str], list[Fact]] = Batcher(facts.by_text, max_items=batch_items)
-        self.by_slot: Batcher[tuple[str, str], list[Fact]] = Batcher(facts.by_slot, max_items=batch_items)
-        self._embed: Batcher[str, Vector] = Batcher(embed, max_items=batch_items)
-        self._neighbours: Batcher[NeighbourQuery, list[Near]] = Batcher(facts.neighbours, max_items=batch_items)
+        def batched(
+            name: str, call: Callable[[list[K]], Awaitable[Sequence[V]]], max_items: int = batch_items
+        ) -> Batcher[K, V]:
+            async def timed(items: list[K]) -> Sequence[V]:
+                started_s = time.perf_counter()
+                try:
+                    return await call(items)
+                finally:
+                    observer.called(name, time.perf_counter() - started_s)
+
+            return Batcher(timed, max_items=max_items)
+
+        self.get: Batcher[str, Fact | None] = batched("get", get)
+        self.lookup: Batcher[str, LedgerPointer | None] = batched("ledger_lookup", lookup, 4 * batch_items)
+        self.records: Batcher[str, bytes | None] = batched("ledger_records", records)
+        self.insert: Batcher[tuple[str, bytes, Mapping[str, object]], bytes] = batched("ledger_insert", insert)
+        self.point: Batcher[tuple[str, LedgerPointer], None] = batched("ledger_point", point, 4 * batch_items)
+        self.write: Batcher[FactWrite, None] = batched("write", write)
+        self.send: Batcher[Message, None] = batched("send", send, 4 * batch_items)
+        self.by_text: Batcher[tuple[str, str], list[Fact]] = batched("by_text", facts.by_text)
+        self.by_slot: Batcher[tuple[str, str], list[Fact]] = batched("by_slot", facts.by_slot)
+        self._embed: Batcher[str, Vector] = batched("embed", embed)
+        self._neighbours: Batcher[NeighbourQuery, list[Near]] = batched("neighbours", facts.neighbours)
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector per text."""

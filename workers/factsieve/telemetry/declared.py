@@ -43,6 +43,12 @@ DECLARED: Final[tuple[Declared, ...]] = (
     ),
     Declared("events_reviewed_total", "counter", "Decisions that ask for a person's look."),
     Declared("commands_decided_total", "counter", "Operators' commands by outcome.", ("kind", "outcome")),
+    Declared(
+        "decisions_reverted_total",
+        "counter",
+        "Decisions that operators took back, by what they were: over events_decided_total the rate of false alarms.",
+        ("decision",),
+    ),
     Declared("facts_changed_total", "counter", "Messages to new-facts.", ("type",)),
     Declared("window_hits_total", "counter", "Exact repeats that the hash window caught, without embedding or search."),
     Declared("embeddings_requested_total", "counter", "Texts handed to the embedder."),
@@ -66,6 +72,33 @@ DECLARED: Final[tuple[Declared, ...]] = (
     Declared("judge_duration_seconds", "histogram", "Time until a judge's answer.", ("judge",), _LATENCY_S),
     Declared("judge_tokens_total", "counter", "Tokens that language models read and wrote.", ("judge", "direction")),
     Declared(
+        "judge_calls_saved_total",
+        "counter",
+        "Decisions inside the asking bands that needed no language model, by who made them.",
+        ("by",),
+    ),
+    Declared(
+        "judge_breaker_state",
+        "gauge",
+        "The circuit breaker of the language model: 0 closed, 1 half open, 2 open.",
+        observed=True,
+    ),
+    Declared("lanes_held", "gauge", "Namespaces that wait for a judge that does not answer.", observed=True),
+    Declared("lane_holds_total", "counter", "Times that a namespace began to wait so.", observed=True),
+    Declared(
+        "lane_holds_given_up_total",
+        "counter",
+        "Holds that ended without an answer; until the next answer nobody is held, and candidates are added for review.",
+        observed=True,
+    ),
+    Declared(
+        "call_duration_seconds",
+        "histogram",
+        "Time of a batched call of the embedder (embed), of a store or of the brokers (send), until it answered or failed.",
+        ("call",),
+        _LATENCY_S,
+    ),
+    Declared(
         "services_awaited_total", "counter", "Calls that a service did not answer and that were repeated.", ("service",)
     ),
     Declared(
@@ -81,6 +114,13 @@ DECLARED: Final[tuple[Declared, ...]] = (
         "lag_events",
         "gauge",
         "Events between the end of a partition and what is done of it.",
+        ("topic", "partition"),
+        observed=True,
+    ),
+    Declared(
+        "lag_seconds",
+        "gauge",
+        "Age of the oldest event of a partition that is not done, by its record's time; 0 where all is done.",
         ("topic", "partition"),
         observed=True,
     ),

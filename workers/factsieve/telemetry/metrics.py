@@ -10,10 +10,14 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from factsieve.core.decision import Decision
+from factsieve.core.decision import Band, Decision
 from factsieve.telemetry.declared import DECLARED, PREFIX, Declared
 
 _BY_NAME: Final[Mapping[str, Declared]] = {declared.name: declared for declared in DECLARED}
+_ASKING: Final = frozenset({Band.AMBIGUOUS, Band.SUPERSEDE_ELIGIBLE})
+_LOCAL: Final[Mapping[str, str]] = {"rules": "rules", "nli": "nli"}
+"""Judges that answer in this process, by the first part of their name."""
+
 Labels = Mapping[str, str]
 Source = Callable[[], float] | Callable[[], Iterable[tuple[Labels, float]]]
 
@@ -82,6 +86,17 @@ class Metrics:
                 if tokens > 0:
                     self._counters["judge_tokens_total"].labels(judge=note.judge, direction=direction).inc(tokens)
 
+        if decision.band in _ASKING and (by := _answered_by(decision)) is not None:
+            self._counters["judge_calls_saved_total"].labels(by=by).inc()
+
+    def reverted(self, decision: str) -> None:
+        """An operator took back a decision of this kind."""
+        self._counters["decisions_reverted_total"].labels(decision=decision).inc()
+
+    def called(self, call: str, duration_s: float) -> None:
+        """A batched call of a port answered or failed after so long."""
+        self._histograms["call_duration_seconds"].labels(call=call).observe(duration_s)
+
     def redelivered(self, events: int) -> None:
         """So many events came again, and their stored decisions were performed again."""
         self._counters["events_redelivered_total"].inc(events)
@@ -132,6 +147,14 @@ class Metrics:
     def saw_wrong_partition(self) -> None:
         """An event's key belongs to another partition."""
         self._counters["wrong_partitions_seen_total"].inc()
+
+
+def _answered_by(decision: Decision) -> str | None:
+    """Return who decided without a language model: a local judge, or nobody (`rules` of time and text); None where one was asked."""
+    asked = [_LOCAL.get(note.judge.partition(":")[0]) for note in decision.judges]
+    if None in asked:
+        return None
+    return asked[-1] if asked else "nobody"
 
 
 class _Observed(Collector):

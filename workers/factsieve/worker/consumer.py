@@ -16,6 +16,7 @@ Rules of this file, each against a way in which the stock one (faust-streaming 0
 # ruff: noqa: ANN401 - Faust and aiokafka are untyped, and so is what they hand over
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any, ClassVar, Final
 
@@ -72,7 +73,7 @@ class SafeConsumer(driver.Consumer):  # type: ignore[misc] # untyped upstream
         for tp, records in fetched.items():
             name = (tp.topic, tp.partition)
             for record in records:
-                feeds.expect(name, record.offset, _size_bytes(record))
+                feeds.expect(name, record.offset, _size_bytes(record), _timestamp_ms(record))
         await self._until(lambda: self.flow_active or fetched.epoch != self._epoch)
         for tp, record in self.scheduler.iterate(fetched):
             if fetched.epoch != self._epoch or self.is_closing or self.should_stop:
@@ -265,6 +266,13 @@ class SafeConsumer(driver.Consumer):  # type: ignore[misc] # untyped upstream
         """Return how many records of one partition are not done, at the broker and here."""
         return self.coupling.feeds.incomplete_of(name) + self._thread.backlog(TP(*name))
 
+    def lag_s_of(self, name: TopicPartition) -> float:
+        """Return the age in seconds of the oldest record of one partition that is not done, by its timestamp; 0 where all is done."""
+        oldest_ms = self.coupling.feeds.oldest_ms(name)
+        if oldest_ms is None or self.lag_of(name) == 0:
+            return 0.0
+        return max(0.0, time.time() - oldest_ms / 1000)  # clocks lie: no event is from the future
+
 
 class SafeTransport(driver.Transport):  # type: ignore[misc] # untyped upstream
     """Faust's transport with the safe consumer."""
@@ -274,6 +282,12 @@ class SafeTransport(driver.Transport):  # type: ignore[misc] # untyped upstream
     def __init__(self, url: Any, app: Any, coupling: Coupling) -> None:
         super().__init__(url, app)
         self.coupling = coupling
+
+
+def _timestamp_ms(record: Any) -> int:
+    """Return a record's timestamp; one that has none is as old as we know it."""
+    stamp = record.timestamp
+    return int(time.time() * 1000) if stamp is None or stamp < 0 else int(stamp)
 
 
 def _size_bytes(record: Any) -> int:

@@ -92,6 +92,8 @@ class _Feed:
         self.queue: deque[Record] = deque()
         self.arrived = asyncio.Event()
         self.waiting_bytes = 0
+        self.stamps_ms: dict[int, int] = {}  # of incomplete records, by offset
+        self.latest_ms = 0
         self.committed: int | None = None
         self.is_closed = False
         self.pump: asyncio.Task[None] | None = None
@@ -124,10 +126,11 @@ class Feeds:
             feed.pump = asyncio.create_task(self._pump(feed), name=f"feed-{name[0]}-{name[1]}")
         self._room.set()
 
-    def expect(self, name: TopicPartition, offset: int, size_bytes: int) -> None:
+    def expect(self, name: TopicPartition, offset: int, size_bytes: int, timestamp_ms: int) -> None:
         """Note a record as incomplete, when it is fetched and before anything else happens to it."""
         feed = self._feeds[name]
         feed.tracker.started(offset)
+        feed.stamps_ms[offset] = feed.latest_ms = timestamp_ms
         feed.expected.append((offset, size_bytes))
         feed.waiting_bytes += size_bytes
 
@@ -256,6 +259,18 @@ class Feeds:
         except Exception as error:  # none may leave: it would end one partition silently
             self._on_bug(error)
 
+    def oldest_ms(self, name: TopicPartition) -> int | None:
+        """Return the timestamp of the first record that is not done, of one partition.
+
+        Where all that was fetched is done, the last one's: whatever waits at the broker came after it. None before the first fetch.
+        May be read from any thread.
+        """
+        feed = self._feeds.get(name)
+        if feed is None or feed.tracker.highest_seen is None:
+            return None
+        head = feed.tracker.head
+        return feed.latest_ms if head is None else feed.stamps_ms.get(head, feed.latest_ms)
+
     def _done(self, feed: _Feed, offset: int) -> None:
         if self._feeds.get(feed.name) is not feed:
             self.late_total += 1
@@ -265,4 +280,5 @@ class Feeds:
         except Bug as error:
             self._on_bug(error)
             return
+        del feed.stamps_ms[offset]
         self.done_total += 1

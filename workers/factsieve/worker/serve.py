@@ -3,24 +3,28 @@
 import asyncio
 import math
 import time
+from collections.abc import Callable
 from typing import Final
 
 import structlog
-from prometheus_client import CollectorRegistry
+from prometheus_client import CollectorRegistry, ProcessCollector
 
 from factsieve import __version__
 from factsieve.adapters.kafka_outbox import KafkaOutbox
 from factsieve.adapters.redis_window import RedisWindow
-from factsieve.assembly.judges import build_judges
+from factsieve.assembly.judges import Judges, build_judges
 from factsieve.assembly.kafka_access import bootstrap_servers, outbox_options, security_of
 from factsieve.assembly.settings import Settings
 from factsieve.assembly.wiring import build_engine, build_window, open_stores
 from factsieve.core.errors import Transient
 from factsieve.engine.engine import Engine
+from factsieve.ports import Embedder
 from factsieve.telemetry import log as telemetry_log
 from factsieve.telemetry.metrics import Metrics
 from factsieve.worker.app import EngineContext, SieveApp, WorkerConfig, make_app
+from factsieve.worker.consumer import SafeConsumer
 from factsieve.worker.feeds import FeedLimits
+from factsieve.worker.fence import TopicPartition
 from factsieve.worker.run import EXIT_UNREACHABLE, RunOptions, run_worker
 
 log = structlog.get_logger(__name__)
@@ -57,11 +61,15 @@ def worker_config(settings: Settings) -> WorkerConfig:
     )
 
 
+_BREAKER: Final = {"closed": 0, "half_open": 1, "open": 2}
+
+
 class _Watched(Metrics):
     """Metrics that also know what is being waited for, as an excuse for the watchdog: an outage is no reason to die."""
 
     def __init__(self) -> None:
         super().__init__(CollectorRegistry())
+        ProcessCollector(registry=self.registry)
         self._waited_at_s = -math.inf
         self._service = ""
 
@@ -122,6 +130,7 @@ async def _serve(settings: Settings) -> int:
             policy=policies.default.fingerprint,
         )
         _observe(metrics, app, engines[0], outbox)
+        _observe_models(metrics, stores.embedder, judges)
         options = RunOptions(
             registry=metrics.registry,
             stores={"qdrant": stores.facts.check, "ledger": stores.ledger.check, "redis": window.check},
@@ -140,22 +149,42 @@ async def _check_window(window: RedisWindow) -> None:
         log.warning("redis_unreachable", error=str(error))
 
 
+def _observe_models(metrics: Metrics, embedder: Embedder, judges: Judges) -> None:
+    """The same for what models did."""
+    for name in ("computed", "cached"):
+        if hasattr(embedder, f"{name}_total"):
+            metrics.observe(f"embeddings_{name}_total", lambda name=name: getattr(embedder, f"{name}_total"))
+    remote = judges.remote
+    if remote is not None:
+        metrics.observe("judge_breaker_state", lambda: _BREAKER[remote.breaker_state])
+
+
 def _observe(metrics: Metrics, app: SieveApp, engine: Engine, outbox: KafkaOutbox) -> None:
     """Let the metrics that others count be read where they are counted."""
 
-    def lag() -> list[tuple[dict[str, str], float]]:
+    def of_partitions(measure: Callable[[SafeConsumer, TopicPartition], float]) -> list[tuple[dict[str, str], float]]:
         consumer = app.safe_consumer
         if consumer is None:
             return []
         return [
-            ({"topic": topic, "partition": str(partition)}, float(consumer.lag_of((topic, partition))))
-            for topic, partition in sorted(app.fence.held)
+            ({"topic": name[0], "partition": str(name[1])}, float(measure(consumer, name)))
+            for name in sorted(app.fence.held)
         ]
+
+    def lag() -> list[tuple[dict[str, str], float]]:
+        return of_partitions(SafeConsumer.lag_of)
+
+    def age() -> list[tuple[dict[str, str], float]]:
+        return of_partitions(SafeConsumer.lag_s_of)
 
     metrics.observe("events_done_total", lambda: app.feeds.done_total)
     metrics.observe("events_in_flight", lambda: engine.in_flight)
     metrics.observe("lanes_open", lambda: engine.lanes)
     metrics.observe("lag_events", lag)
+    metrics.observe("lag_seconds", age)
+    metrics.observe("lanes_held", lambda: engine.desk.held)
+    metrics.observe("lane_holds_total", lambda: engine.desk.holds_total)
+    metrics.observe("lane_holds_given_up_total", lambda: engine.desk.given_up_total)
     metrics.observe("partitions_assigned", lambda: len(app.fence.held))
     metrics.observe("rebalances_total", lambda: app.coupling.rebalances_total)
     metrics.observe("commits_total", lambda: app.coupling.commits_total)
