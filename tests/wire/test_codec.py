@@ -15,6 +15,7 @@ from wire_builders import (
     LIMITS,
     NOW,
     NOW_MS,
+    OTHER_ID,
     TOPIC,
     candidate,
     change,
@@ -26,10 +27,11 @@ from wire_builders import (
 
 from factsieve.core import decision as d
 from factsieve.core.errors import BadInput, Bug
-from factsieve.core.facts import FOREVER, Record, Source, Status
+from factsieve.core.facts import FOREVER, Kind, Record, Source, Status
 from factsieve.wire import deadletters, outbound, producing, signing
 from factsieve.wire.inbound import decode
 from factsieve.wire.ledger import decode_record, encode_record
+from factsieve.wire.recorded import decided_entry
 from factsieve.wire.topics import Topics
 from factsieve.wire.values import DecisionValue, FactValue
 
@@ -60,12 +62,25 @@ def ledger_record(**fields):
 
 def test_decision_message_carries_everything():
     """Every field of a decision and its whole effect is written out, and reads back as the same values."""
-    message = outbound.decision_message(
-        TOPICS, decision(), [fact()], [change()], [supersession()], False, inserts=[FACT_ID], traceparent="00-a"
+    entry = d.Entry(
+        decision=decision(),
+        body_hash="cd" * 32,
+        effects=(fact(),),
+        inserts=(FACT_ID,),
+        reworded=(OTHER_ID,),
+        changes=(change(),),
+        supersessions=(supersession(),),
+        vectors={FACT_ID: (0.6, 0.0, -0.8)},
+        text_hash="ef" * 32,
+        attributes={"n": [1, None]},
+        erases=d.Erasure(facts={FACT_ID: (), OTHER_ID: (2, 3)}, event_keys=("ab" * 32,)),
+        undoes=Kind.MERGE,
     )
+    message = outbound.decision_message(TOPICS, entry, replayed=False, traceparent="00-a")
     value = json.loads(message.value)
-    extra = {"effects", "changes", "supersessions", "inserts", "replayed"}
+    extra = {field.name for field in msgspec.structs.fields(d.Entry)} | {"replayed", "replay_id", "met_at"}
     assert set(value) == {field.name for field in msgspec.structs.fields(d.Decision)} | extra
+    assert decided_entry(message.value) == entry
     assert value["replayed"] is False
     assert value["matched_text"] is None
     assert value["effects"][0]["valid_to"] == "9999-12-31T23:59:59Z"
@@ -350,5 +365,6 @@ def test_messy_strings_go_through_unchanged(shared):
     entries = tuple(d.Entry(decision=decision(text=text), body_hash="") for text in decided)
     back = decode_record(encode_record(ledger_record(entries=entries)))
     assert [entry.decision.text for entry in back.entries] == kept
-    message = outbound.decision_message(TOPICS, decision(), [fact(text=text) for text in kept], [], [], False)
+    entry = d.Entry(decision=decision(), body_hash="", effects=tuple(fact(text=text) for text in kept))
+    message = outbound.decision_message(TOPICS, entry, replayed=False)
     assert [effect["text"] for effect in json.loads(message.value)["effects"]] == kept

@@ -17,7 +17,7 @@ from wire_builders import NOW_MS, change, decision, fact, supersession
 
 from factsieve.core import decision as d
 from factsieve.core.errors import REJECT_CODES, BadInput, Bug
-from factsieve.core.facts import Record, Source, Status
+from factsieve.core.facts import Coordinates, Kind, Record, Source, Status
 from factsieve.wire import outbound, topic_specs
 from factsieve.wire.inbound import decode
 from factsieve.wire.times import parse_rfc3339
@@ -112,11 +112,16 @@ def test_every_type_has_examples():
 
 def emitted():
     """Messages of every kind that the codec makes."""
-    yield outbound.decision_message(TOPICS, decision(), [fact()], [change()], [supersession()], False)
+    whole = {"effects": (fact(),), "changes": (change(),), "supersessions": (supersession(),)}
+    came = {"vectors": {fact().point_id: (0.5, 1.0)}, "attributes": {"a": 1}, "reworded": (fact().point_id,)}
+    yield outbound.decision_message(TOPICS, d.Entry(decision(), "ab" * 32, **whole, **came), replayed=False)
     empty = decision(judges=(), findings=(), neighbours=(), matched_id=None, fact_id=None)
-    yield outbound.decision_message(TOPICS, empty, [], [], [], True)
+    again = {"replay_id": "r1", "met_at": Coordinates("candidate-facts", 1, 2)}
+    yield outbound.decision_message(TOPICS, d.Entry(empty, ""), replayed=True, **again)
     command = decision(decision=None, command="erase", outcome="no_op", source=None, text="")
-    yield outbound.decision_message(TOPICS, command, [], [], [], False)
+    erases = d.Erasure(facts={fact().fact_id: (), "other": (1,)}, event_keys=("ab" * 32,))
+    for undoes in (None, *Kind):
+        yield outbound.decision_message(TOPICS, d.Entry(command, "", erases=erases, undoes=undoes), replayed=False)
     for code in REJECT_CODES:
         error = BadInput(code, "why", field=None)
         yield outbound.reject_message(TOPICS, arrived(VALID["candidate"]), error, "team", NOW)

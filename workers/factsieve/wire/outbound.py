@@ -1,18 +1,17 @@
 """Values to messages. `ce_id` of each derives from what it says, so that saying it again gives the same message."""
 
-from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Final
 
 import msgspec
 
 from factsieve.core import ids
-from factsieve.core.decision import Change, Decision, SupersessionRecord
+from factsieve.core.decision import Change, Decision, Entry, SupersessionRecord
 from factsieve.core.errors import BadInput
-from factsieve.core.facts import FILTERED_SIGNAL, Fact, Record, Status
+from factsieve.core.facts import FILTERED_SIGNAL, Coordinates, Fact, Record, Status
 from factsieve.ports import Message
 from factsieve.wire import times
-from factsieve.wire.headers import Headers, RawHeaders, lossy_text, origin_of
+from factsieve.wire.headers import REPLAY_ID, Headers, RawHeaders, lossy_text, origin_of
 from factsieve.wire.topics import (
     CE_SOURCE,
     CE_SPECVERSION,
@@ -26,6 +25,10 @@ from factsieve.wire.values import DecisionValue, ErrorValue, RejectValue, change
 
 _ENCODER: Final = msgspec.json.Encoder()
 MAX_MESSAGE_CHARS: Final = 1000
+_CARRIED: Final = tuple(
+    field.name for field in msgspec.structs.fields(Entry) if field.name not in {"decision", "effects", "changes"}
+)
+"""Fields of a ledger entry that stand on `fact-decisions` as they are."""
 
 
 def cloud_event_headers(
@@ -47,23 +50,26 @@ def cloud_event_headers(
 
 def decision_message(
     topics: Topics,
-    decision: Decision,
-    effects: Sequence[Fact],
-    changes: Sequence[Change],
-    supersessions: Sequence[SupersessionRecord],
-    replayed: bool,
+    entry: Entry,
     *,
-    inserts: Iterable[str] = (),
+    replayed: bool,
+    replay_id: str | None = None,
+    met_at: Coordinates | None = None,
     traceparent: str | None = None,
 ) -> Message:
-    """Return the `fact-decisions` message of a decision (or of a command's outcome) and its whole effect."""
+    """Return the `fact-decisions` message of a decision (or of a command's outcome) and its whole effect.
+
+    `replayed`: told again of an event that came by another way, at `met_at`. `replay_id` names the replay that brought the event.
+    """
+    decision = entry.decision
     value = DecisionValue(
         **msgspec.structs.asdict(decision),
-        effects=tuple(map(fact_value, effects)),
-        inserts=tuple(inserts),
-        changes=tuple(map(change_value, changes)),
-        supersessions=tuple(supersessions),
+        **{name: getattr(entry, name) for name in _CARRIED},
+        effects=tuple(map(fact_value, entry.effects)),
+        changes=tuple(map(change_value, entry.changes)),
         replayed=replayed,
+        replay_id=replay_id,
+        met_at=met_at,
     )
     return Message(
         topic=topics.decisions,
@@ -130,6 +136,7 @@ def reject_message(topics: Topics, record: Record, error: BadInput, namespace: s
         ce_source=headers.lossy("ce_source"),
         ce_id=headers.lossy("ce_id"),
         ce_time=headers.lossy("ce_time"),
+        replay_id=headers.lossy(REPLAY_ID),
     )
     return Message(
         topic=topics.decisions,

@@ -1,12 +1,13 @@
 """The values of the output topics: the core's values with every field written out, for readers who know no defaults."""
 
 from datetime import datetime
+from typing import Any
 
 import msgspec
 
-from factsieve.core.decision import Change, Decision, SupersessionRecord
+from factsieve.core.decision import Change, Decision, Erasure, SupersessionRecord
 from factsieve.core.errors import RejectCode
-from factsieve.core.facts import Coordinates, DedupSignal, Fact
+from factsieve.core.facts import Coordinates, DedupSignal, Fact, Kind
 
 
 class FactValue(Fact, frozen=True, kw_only=True, omit_defaults=False):
@@ -20,15 +21,25 @@ class ChangeValue(Change, frozen=True, kw_only=True, omit_defaults=False):
 class DecisionValue(Decision, frozen=True, kw_only=True, omit_defaults=False):
     """Value of `fact-decisions`: the decision, and the whole effect that it had.
 
-    `effects` are the points as they were after the decision, `inserts` the ids of those that it made. `replayed`: nothing was decided
-    or changed now, the event came by another way a second time.
+    `effects` are the points as they were after the decision, `inserts` the ids of those that it made. The other fields of the ledger's
+    entry (`core.decision.Entry`) are here too, so that the ledger can be made anew from these messages. `replayed`: nothing was decided
+    or changed now, the event came by another way a second time, at `met_at`; by the replay `replay_id`, if it was one.
     """
 
     effects: tuple[FactValue, ...] = ()
     inserts: tuple[str, ...] = ()
+    reworded: tuple[str, ...] = ()
     changes: tuple[ChangeValue, ...] = ()
     supersessions: tuple[SupersessionRecord, ...] = ()
+    vectors: dict[str, tuple[float, ...]] = msgspec.field(default_factory=dict)
+    attributes: dict[str, Any] | None = None
+    erases: Erasure | None = None
+    undoes: Kind | None = None
+    body_hash: str = ""
+    text_hash: str = ""
     replayed: bool = False
+    replay_id: str | None = None
+    met_at: Coordinates | None = None
 
 
 class ErrorValue(msgspec.Struct, frozen=True):
@@ -55,6 +66,7 @@ class RejectValue(msgspec.Struct, frozen=True, kw_only=True):
     ce_id: str | None = None
     ce_time: str | None = None
     replayed: bool = False
+    replay_id: str | None = None
 
 
 def fact_value(fact: Fact) -> FactValue:
