@@ -21,7 +21,7 @@ class Band(StrEnum):
 
 
 class Thresholds(msgspec.Struct, frozen=True):
-    """The numbers that a decision was made under."""
+    """The numbers that a decision was made under. `update_signal` is the statement's own where it brought one."""
 
     skip: float
     ambiguous: float

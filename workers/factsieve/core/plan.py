@@ -164,7 +164,7 @@ def plan(case: Case, ruling: Ruling, *, now: datetime, policy: str, embedder: st
         matched_id=matched_id,
         dedup_signal=signal,
         band=ruling.band,
-        thresholds=case.policy.thresholds,
+        thresholds=msgspec.structs.replace(case.policy.thresholds, update_signal=threshold),
         text=candidate.text,
         source=candidate.source,
         occurred_at=candidate.occurred_at,
