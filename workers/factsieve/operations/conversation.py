@@ -118,6 +118,18 @@ class Reader:
         with self._kafka.reaching(f"reading {self._topic}"):
             return all([await self._consumer.position(part) >= offset for part, offset in offsets.items()])
 
+    async def standing(self) -> tuple[int, float]:
+        """Return how many records are known to be unread, and the time (seconds since the epoch) from which that is known.
+
+        Both come with the answers to fetches, so they are as old as the least recently answered partition.
+        """
+        assert self._consumer is not None
+        unread, heard_ms = 0, float("inf")
+        for part in self.ends:
+            unread += max(0, (self._consumer.highwater(part) or 0) - await self._consumer.position(part))
+            heard_ms = min(heard_ms, self._consumer.last_poll_timestamp(part) or 0)
+        return unread, heard_ms / 1_000
+
     async def poll(self) -> list[tuple[TopicPartition, int, bytes]]:
         """Return what arrived (partition, offset, value), possibly nothing; waits a moment."""
         assert self._consumer is not None
