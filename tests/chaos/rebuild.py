@@ -1,7 +1,7 @@
 """The expected state, rebuilt from the input topic alone, and its comparison with what a run came to.
 
-The records of `candidate-facts`, partition by partition in the order of their offsets, go through the same engine in this process: its stores are
-in memory, nothing is sent anywhere, and nothing goes wrong.
+The records of `candidate-facts`, partition by partition in the order of their offsets, go through the same engine in this process: its
+stores are in memory, nothing is sent anywhere, and nothing goes wrong.
 """
 
 import asyncio

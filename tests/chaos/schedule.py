@@ -51,8 +51,7 @@ class Fault:
 def make_schedule(seed: int, faults: int, events: int, *, durable_broker: bool) -> list[Fault]:
     """Return so many faults, spread over the events with some at close quarters.
 
-    Kinds are dealt like cards: none comes again before each of them came as often as its weight says, scaled to the number of faults, so that
-    a long schedule holds every kind.
+    A schedule that is long enough holds every kind at least once; the rest is drawn by weight.
     """
     rng = random.Random(f"schedule {seed}")
     kinds = DISTURBING | (BROKER if durable_broker else {})
