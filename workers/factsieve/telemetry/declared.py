@@ -7,6 +7,9 @@ from typing import Final, Literal
 
 import msgspec
 
+from factsieve.core.errors import REJECT_CODES
+from factsieve.core.facts import Kind as Decided
+
 PREFIX: Final = "factsieve_"
 Kind = Literal["counter", "gauge", "histogram"]
 
@@ -15,7 +18,11 @@ _SIZES: Final = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 class Declared(msgspec.Struct, frozen=True):
-    """One metric. `observed`: its value is asked for when metrics are read (see `Metrics.observe`), not counted here."""
+    """One metric.
+
+    `observed`: its value is asked for when metrics are read (see `Metrics.observe`), not counted here. `starts`: values of its only label
+    that are shown as 0 from the start, so that the first one counted is an increase and not a new series, which no alert would see.
+    """
 
     name: str
     kind: Kind
@@ -23,6 +30,7 @@ class Declared(msgspec.Struct, frozen=True):
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
     observed: bool = False
+    starts: tuple[str, ...] = ()
 
 
 DECLARED: Final[tuple[Declared, ...]] = (
@@ -33,7 +41,9 @@ DECLARED: Final[tuple[Declared, ...]] = (
     Declared(
         "events_redelivered_total", "counter", "Events that came again and whose stored decision was performed again."
     ),
-    Declared("events_rejected_total", "counter", "Events put into the dead letter topic.", ("code",)),
+    Declared(
+        "events_rejected_total", "counter", "Events put into the dead letter topic.", ("code",), starts=REJECT_CODES
+    ),
     Declared("events_fenced_total", "counter", "Undecided again: another worker was first, or the partition was lost."),
     Declared(
         "events_done_total",
@@ -48,6 +58,7 @@ DECLARED: Final[tuple[Declared, ...]] = (
         "counter",
         "Decisions that operators took back, by what they were: over events_decided_total the rate of false alarms.",
         ("decision",),
+        starts=tuple(Decided),
     ),
     Declared("facts_changed_total", "counter", "Messages to new-facts.", ("type",)),
     Declared("window_hits_total", "counter", "Exact repeats that the hash window caught, without embedding or search."),
@@ -99,13 +110,18 @@ DECLARED: Final[tuple[Declared, ...]] = (
         _LATENCY_S,
     ),
     Declared(
-        "services_awaited_total", "counter", "Calls that a service did not answer and that were repeated.", ("service",)
+        "services_awaited_total",
+        "counter",
+        "Calls that a service did not answer and that were repeated.",
+        ("service",),
+        starts=("qdrant", "kafka", "embeddings", "judge"),
     ),
     Declared(
         "services_bypassed_total",
         "counter",
         "Calls to a service that were done without, its answer failing.",
         ("service",),
+        starts=("redis",),
     ),
     Declared("wrong_partitions_seen_total", "counter", "Events whose key belongs to another partition."),
     Declared("events_in_flight", "gauge", "Events taken in and not done.", observed=True),

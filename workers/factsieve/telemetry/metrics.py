@@ -34,7 +34,10 @@ class Metrics:
         registry.register(self._observed)
 
     def _counter(self, declared: Declared) -> Counter:
-        return Counter(PREFIX + declared.name, declared.help, declared.labels, registry=self.registry)
+        counter = Counter(PREFIX + declared.name, declared.help, declared.labels, registry=self.registry)
+        for start in declared.starts:
+            counter.labels(start)
+        return counter
 
     def _gauge(self, declared: Declared) -> Gauge:
         return Gauge(PREFIX + declared.name, declared.help, declared.labels, registry=self.registry)
