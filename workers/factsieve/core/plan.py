@@ -164,7 +164,7 @@ def plan(case: Case, ruling: Ruling, *, now: datetime, policy: str, embedder: st
         matched_id=matched_id,
         dedup_signal=signal,
         band=ruling.band,
-        thresholds=msgspec.structs.replace(case.policy.thresholds, update_signal=threshold),
+        thresholds=msgspec.structs.replace(case.policy.thresholds, update_signal=_signal_threshold(case)),
         text=candidate.text,
         source=candidate.source,
         occurred_at=candidate.occurred_at,
@@ -209,9 +209,14 @@ def plan(case: Case, ruling: Ruling, *, now: datetime, policy: str, embedder: st
 def dedup_signal(case: Case, ruling: Ruling | None) -> DedupSignal:
     """Return the signal of a case, as its decision carries it; `ruling` None: as far as it needs no ruling."""
     max_sim, best_id = signal_of(case, ruling)
+    is_update = best_id is not None and max_sim > _signal_threshold(case)
+    return DedupSignal(is_update=is_update, max_sim=max_sim, matched_id=best_id)
+
+
+def _signal_threshold(case: Case) -> float:
+    """Return the threshold that the dedup signal goes by: the statement's own, or the policy's."""
     own = case.candidate.dedup_threshold
-    threshold = case.policy.dedup_update_threshold if own is None else own
-    return DedupSignal(is_update=best_id is not None and max_sim > threshold, max_sim=max_sim, matched_id=best_id)
+    return case.policy.dedup_update_threshold if own is None else own
 
 
 def _matched_text(case: Case, matched_id: str | None, ruling: Ruling) -> str | None:
