@@ -103,7 +103,7 @@ def maybe_caller(request: Request) -> Caller | None:
 
 def caller(request: Request) -> Caller:
     """Return who asks, with the right to read. Raises Problem `unauthenticated` or `scope_missing`."""
-    found = _known(request)
+    found = known(request)
     if not found.may_read:
         raise Problem(403, "scope_missing", "this token may not read: it has no scope `read`")
     return found
@@ -111,13 +111,14 @@ def caller(request: Request) -> Caller:
 
 def writer(request: Request) -> Caller:
     """Return who asks, with the right to write. Raises Problem `unauthenticated` or `scope_missing`."""
-    found = _known(request)
+    found = known(request)
     if not found.may_write:
         raise Problem(403, "scope_missing", "this token may not write: it has no scope `write`")
     return found
 
 
-def _known(request: Request) -> Caller:
+def known(request: Request) -> Caller:
+    """Return who asks. Raises Problem `unauthenticated`."""
     found = maybe_caller(request)
     if found is None:
         raise Problem(

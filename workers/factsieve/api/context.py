@@ -1,7 +1,7 @@
 """What every endpoint works with, made once per process."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -12,7 +12,7 @@ from factsieve.api.limits import Gate, TokenBuckets
 from factsieve.assembly.settings import Settings
 from factsieve.assembly.wiring import Stores
 from factsieve.operations.connected import Connected
-from factsieve.ports import Clock, HashWindow
+from factsieve.ports import Clock, HashWindow, Outbox
 from factsieve.telemetry.metrics import Metrics
 from factsieve.wire.topics import Limits
 
@@ -40,6 +40,7 @@ class ApiContext:
     stores: Stores
     window: HashWindow
     log: "DecisionLog"
+    outbox: Outbox
     orders: "OrderDesk"
     checker: "Checker"
     tokens: Tokens
@@ -48,7 +49,7 @@ class ApiContext:
     limits: Limits
     gates: Gates
     writes: TokenBuckets
-    ready: dict[str, Callable[[], object]] = field(default_factory=dict)
+    ready: dict[str, Callable[[], Awaitable[object]]] = field(default_factory=dict)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
 
 

@@ -3,7 +3,7 @@
 import re
 import uuid
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -100,12 +100,12 @@ async def preview(settings: "Settings", stores: "Stores", order: Order) -> Decis
     from factsieve.engine.desk import HoldSettings, JudgeDesk
     from factsieve.engine.ports import QuietObserver
 
-    with ExitStack() as opened:
+    async with AsyncExitStack() as opened:
         if order.body.get("ask"):
             judges = build_judges(settings, profile=settings.threshold_profile())
         else:
             judges = Judges(RulesJudge(), RulesJudge())  # nobody is asked
-        opened.callback(judges.close)
+        opened.push_async_callback(judges.close)
         desk = JudgeDesk(judges.judge, judges.local, SystemClock(), QuietObserver(), HoldSettings(0.0, 0.1))
         planner = Planner(Read(stores.facts, stores.ledger, stores.embedder), settings.policies(), desk)
         issue = Issue(
