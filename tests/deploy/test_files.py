@@ -37,7 +37,10 @@ def test_every_setting_in_the_compose_file_is_one_and_they_fit_together(service:
     settings_of(service)
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "deploy").iterdir()), ids=lambda path: path.name)
+FILES = sorted(path for path in (ROOT / "deploy").rglob("*") if path.is_file() and path.suffix != ".pyc")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_no_file_names_a_setting_that_does_not_exist(path: Path) -> None:
     """Comments and scripts too."""
     named = set(re.findall(r"FACTSIEVE_[A-Z0-9_]*[A-Z0-9]", path.read_text(encoding="utf-8")))

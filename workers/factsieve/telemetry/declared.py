@@ -151,6 +151,23 @@ DECLARED: Final[tuple[Declared, ...]] = (
     Declared(
         "messages_failed_total", "counter", "Messages that were not acknowledged and are sent again.", observed=True
     ),
+    Declared("http_requests_total", "counter", "Answers of the HTTP API.", ("method", "route", "status")),
+    Declared(
+        "http_request_duration_seconds",
+        "histogram",
+        "Time until the API's answer, of requests that wait for nothing but the work itself.",
+        ("route",),
+        _LATENCY_S,
+    ),
+    Declared(
+        "http_requests_in_flight",
+        "gauge",
+        "Requests under way: dedup checks, those that wait for a decision or an outcome (streams among them), and others.",
+        ("kind",),
+        observed=True,
+    ),
+    Declared("dedup_checks_total", "counter", "Dedup checks by their answer: true, false or filtered.", ("is_update",)),
+    Declared("candidates_accepted_total", "counter", "Candidates that the API put on the topic."),
     Declared(
         "build_info", "gauge", "1, with the version and what decides.", ("version", "embedder", "judge", "policy")
     ),

@@ -151,6 +151,22 @@ class Metrics:
         """An event's key belongs to another partition."""
         self._counters["wrong_partitions_seen_total"].inc()
 
+    # What the API reports
+
+    def answered(self, method: str, route: str, status: int, took_s: float | None) -> None:
+        """A request was answered; `took_s` None where it waited for something to happen."""
+        self._counters["http_requests_total"].labels(method=method, route=route, status=str(status)).inc()
+        if took_s is not None:
+            self._histograms["http_request_duration_seconds"].labels(route=route).observe(took_s)
+
+    def checked(self, is_update: str) -> None:
+        """A dedup check was answered with `true`, `false` or `filtered`."""
+        self._counters["dedup_checks_total"].labels(is_update=is_update).inc()
+
+    def took_candidates(self, candidates: int) -> None:
+        """Candidates were put on the topic by the API."""
+        self._counters["candidates_accepted_total"].inc(candidates)
+
 
 def _answered_by(decision: Decision) -> str | None:
     """Return who decided without a language model: a local judge, or nobody (`rules` of time and text); None where one was asked."""

@@ -64,6 +64,10 @@ def worker_config(settings: Settings) -> WorkerConfig:
 _BREAKER: Final = {"closed": 0, "half_open": 1, "open": 2}
 
 
+_TELL_AGAIN_S: Final = 30.0
+"""How often at most the log tells of one service that it is waited for."""
+
+
 class _Watched(Metrics):
     """Metrics that also know what is being waited for, as an excuse for the watchdog: an outage is no reason to die."""
 
@@ -72,11 +76,16 @@ class _Watched(Metrics):
         ProcessCollector(registry=self.registry)
         self._waited_at_s = -math.inf
         self._service = ""
+        self._told_at_s: dict[str, float] = {}
 
     def waited(self, service: str, error: str) -> None:
-        """Count it, and remember when."""
+        """Count it, remember when, and tell the log now and then."""
         super().waited(service, error)
-        self._waited_at_s, self._service = time.monotonic(), service
+        now_s = time.monotonic()
+        self._waited_at_s, self._service = now_s, service
+        if now_s - self._told_at_s.get(service, -math.inf) >= _TELL_AGAIN_S:
+            self._told_at_s[service] = now_s
+            log.warning("service_awaited", service=service, error=error)
 
     def excuse(self, fresh_s: float) -> str | None:
         """Return what was waited for within the last `fresh_s` seconds, if anything."""
