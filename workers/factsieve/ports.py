@@ -3,7 +3,8 @@
 Every method may raise `Transient` where a service is out of reach; nothing else leaves an adapter but bugs.
 """
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from typing import Protocol, runtime_checkable
 
@@ -166,6 +167,30 @@ class Ledger(Protocol):
         ...
 
 
+class FactPages(FactStore, Protocol):
+    """Facts that can be read whole, with their vectors: for exports."""
+
+    async def count(self, namespace: str | None) -> int:
+        """Return how many points there are, of one namespace or of all."""
+        ...
+
+    def pages(self, namespace: str | None) -> AsyncIterator[list[tuple[Fact, Vector]]]:
+        """Yield every point of one namespace or of all, a bounded number at a time, in order of point id."""
+        ...
+
+
+class LedgerPages(Ledger, Protocol):
+    """A ledger that can be read whole, with what it indexes: for exports."""
+
+    async def count(self, namespace: str | None) -> int:
+        """Return how many records there are, of one namespace or of all."""
+        ...
+
+    def pages(self, namespace: str | None) -> AsyncIterator[list[tuple[str, bytes, Mapping[str, object]]]]:
+        """Yield id, body and indexed fields of every record of one namespace or of all, a bounded number at a time."""
+        ...
+
+
 class HashWindow(Protocol):
     """The cheap filter for exact repeats within a short event time. Losing it loses no correctness."""
 
@@ -252,6 +277,26 @@ class Fence(Protocol):
         ...
 
 
+class Risk(Protocol):
+    """Marks what is being worked on, so that after a crash it is known what may have caused it."""
+
+    def is_suspect(self, content: str | bytes) -> bool:
+        """Return whether this was being worked on when a process died."""
+        ...
+
+    def running(self, *contents: str | bytes) -> AbstractAsyncContextManager[None]:
+        """Mark contents while they are worked on. A suspect is worked on alone, after a known-good one.
+
+        Raises BadInput `unprocessable` for what took processes down too often, Transient where the known-good one fails too. Not to be
+        entered while another one is held.
+        """
+        ...
+
+    def survived(self, contents: Iterable[str | bytes]) -> None:
+        """These were worked on to the end: they are no suspects any more."""
+        ...
+
+
 class Clock(Protocol):
     """System time and waiting; a virtual one in simulations."""
 
@@ -268,17 +313,20 @@ __all__ = [
     "Clock",
     "Coverage",
     "Embedder",
+    "FactPages",
     "FactStore",
     "FactWrite",
     "Fence",
     "HashWindow",
     "Judge",
     "Ledger",
+    "LedgerPages",
     "LedgerPointer",
     "Message",
     "Near",
     "NeighbourQuery",
     "Outbox",
+    "Risk",
     "Vector",
     "WindowHit",
 ]

@@ -22,6 +22,7 @@ from factsieve.ports import FactWrite, LedgerPointer, Message, Near, NeighbourQu
 
 _FLOAT32_STEP: Final = float(np.finfo(np.float32).eps)
 _ROUNDING_STEP: Final = 1e-5
+_PAGE_POINTS: Final = 256
 _SEARCHED: Final = {Status.CURRENT: 1, Status.PAST: 2}
 
 
@@ -180,6 +181,18 @@ class MemoryFacts:
         facts = (fact for space in spaces if space for fact in space.facts if fact is not None and wanted(fact))
         return sorted(facts, key=by_validity)[:limit]
 
+    async def count(self, namespace: str | None) -> int:
+        """Return how many points there are, of one namespace or of all."""
+        return sum(1 for name, _ in self._places.values() if namespace in (None, name))
+
+    async def pages(self, namespace: str | None) -> AsyncIterator[list[tuple[Fact, Vector]]]:
+        """Yield every point with its vector, a page at a time, in order of point id."""
+        ids = sorted(point_id for point_id, (name, _) in self._places.items() if namespace in (None, name))
+        for start in range(0, len(ids), _PAGE_POINTS):
+            page = ids[start : start + _PAGE_POINTS]
+            vectors = await self.vectors(page)
+            yield [(fact, vectors[one]) for one in page if (fact := self._point(one)) is not None]
+
     async def write(self, writes: Sequence[FactWrite]) -> None:
         """Perform absolute writes. Raises `Bug` for a bad vector or a point that is written twice; then nothing is written."""
         matrix = checked_writes(writes, self._size_of([write.vector for write in writes]))
@@ -252,6 +265,20 @@ class MemoryLedger:
             if stored not in (read, body):
                 raise Transient("memory", f"ledger record {record_id} was changed meanwhile: read it again")
             self._records[record_id] = (bytes(body), {**fields, "skips_only": False})
+
+    async def count(self, namespace: str | None) -> int:
+        """Return how many records there are, of one namespace or of all."""
+        return sum(1 for _, fields in self._records.values() if namespace in (None, fields.get("namespace")))
+
+    async def pages(self, namespace: str | None) -> AsyncIterator[list[tuple[str, bytes, Mapping[str, object]]]]:
+        """Yield id, body and indexed fields of every record, a page at a time."""
+        rows = [
+            (record_id, body, fields)
+            for record_id, (body, fields) in sorted(self._records.items())
+            if namespace in (None, fields.get("namespace"))
+        ]
+        for start in range(0, len(rows), _PAGE_POINTS):
+            yield list(rows[start : start + _PAGE_POINTS])
 
     async def scan(self, namespace: str | None) -> AsyncIterator[bytes]:
         """Yield the bodies of all records, of one namespace or of all, in no particular order."""

@@ -1,6 +1,6 @@
 """Facts in Qdrant: one collection per embedder, one point per row of a fact's story."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ _TIE_MARGIN: Final = 2
 _MAX_HITS: Final = 1024
 _QUERIES_PER_REQUEST: Final = 512
 _POINTS_PER_REQUEST: Final = 256
+_PAGE_POINTS: Final = 256
 _BYTES_PER_REQUEST: Final = 16 << 20
 """Servers refuse requests above 32 MB (unless told otherwise); sizes are estimated with room to spare."""
 _NUMBER_BYTES: Final = 14
@@ -235,7 +236,7 @@ class QdrantFacts:
         limit: int | None = None,
     ) -> list[Fact]:
         """Return facts in order of `valid_from`, then point id. Raises `Transient`."""
-        must = [] if namespace is None else [matches("namespace", namespace)]
+        must = _of_namespace(namespace)
         must += _selection(as_of, known_at, current_only)
         if limit is not None and limit < 1:
             return []
@@ -248,6 +249,16 @@ class QdrantFacts:
             tied = await self._all([*must, _between("valid_from", gte=last, lte=last)])
             facts |= {fact.point_id: fact for fact in tied}
         return sorted(facts.values(), key=by_validity)[:limit]
+
+    async def count(self, namespace: str | None) -> int:
+        """Return how many points there are, of one namespace or of all. Raises `Transient`."""
+        return await self._rest.count({"must": _of_namespace(namespace)})
+
+    async def pages(self, namespace: str | None) -> AsyncIterator[list[tuple[Fact, Vector]]]:
+        """Yield every point with its vector, a page at a time, in order of point id. Raises `Transient`."""
+        condition = {"must": _of_namespace(namespace)}
+        async for page in self._rest.points(condition, _PAGE_POINTS, with_vector=True, consistency=self._reading):
+            yield [(_fact(point["payload"]), np.asarray(point["vector"], dtype=np.float32)) for point in page]
 
     async def _all(self, must: list[Body]) -> list[Fact]:
         return [
@@ -298,6 +309,10 @@ def _payload(fact: Fact) -> Body:
     payload["retired_at"] = fact.retired_at
     payload["text_hash"] = text_hash(fact.text, fact.slot)
     return payload
+
+
+def _of_namespace(namespace: str | None) -> list[Body]:
+    return [] if namespace is None else [matches("namespace", namespace)]
 
 
 def _facts(payloads: Iterable[Body]) -> list[Fact]:

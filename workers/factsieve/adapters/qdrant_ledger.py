@@ -162,16 +162,36 @@ class QdrantLedger:
 
     async def scan(self, namespace: str | None) -> AsyncIterator[bytes]:
         """Yield the bodies of all records, of one namespace or of all, in no particular order. Raises `Transient`."""
-        must = [matches("kind", "record")]
-        if namespace is not None:
-            must.append(matches("namespace", namespace))
-        async for page in self._rest.scroll({"must": must}, ["body"], consistency=_MAJORITY):
+        async for page in self._rest.scroll(_records_of(namespace), ["body"], consistency=_MAJORITY):
             for row in page:
                 yield row["body"].encode()
+
+    async def count(self, namespace: str | None) -> int:
+        """Return how many records there are, of one namespace or of all. Raises `Transient`."""
+        return await self._rest.count(_records_of(namespace))
+
+    async def pages(self, namespace: str | None) -> AsyncIterator[list[tuple[str, bytes, Mapping[str, object]]]]:
+        """Yield id, body and indexed fields of every record, a page at a time. Raises `Transient`."""
+        pages = self._rest.points(
+            _records_of(namespace), _BODIES_PER_REQUEST, with_vector=False, consistency=_MAJORITY
+        )
+        async for page in pages:
+            rows = [point["payload"] for point in page]
+            yield [
+                (row["record_id"], row["body"].encode(), {k: v for k, v in row.items() if k not in _OWN_FIELDS})
+                for row in rows
+            ]
 
     async def _insert(self, points: Sequence[Body]) -> None:
         for part in _parts(points):
             await self._rest.update([{"upsert": {"points": part, "update_mode": "insert_only"}}], ordering="strong")
+
+
+def _records_of(namespace: str | None) -> Body:
+    must = [matches("kind", "record")]
+    if namespace is not None:
+        must.append(matches("namespace", namespace))
+    return {"must": must}
 
 
 def _pointer_id(event_key: str) -> str:

@@ -149,12 +149,29 @@ class Rest:
     ) -> AsyncIterator[list[Body]]:
         """Yield pages of payloads of all points under a filter, in order of point id."""
         body: Body = {"filter": condition, "limit": PAGE_SIZE, "with_payload": _selector(fields), "with_vector": False}
+        async for points in self._pages(body, consistency):
+            yield [point["payload"] for point in points]
+
+    async def points(
+        self, condition: Body, limit: int, *, with_vector: bool, consistency: str | int | None = None
+    ) -> AsyncIterator[list[Body]]:
+        """Yield pages of at most `limit` whole points under a filter (`id`, `payload`, `vector`), in order of point id."""
+        body: Body = {"filter": condition, "limit": limit, "with_payload": True, "with_vector": with_vector}
+        async for points in self._pages(body, consistency):
+            yield points
+
+    async def _pages(self, body: Body, consistency: str | int | None) -> AsyncIterator[list[Body]]:
         while True:
             page = await self.call("POST", "/points/scroll", body, {"consistency": consistency})
-            yield [point["payload"] for point in page["points"]]
+            yield page["points"]
             if page.get("next_page_offset") is None:
                 return
             body = {**body, "offset": page["next_page_offset"]}
+
+    async def count(self, condition: Body) -> int:
+        """Return how many points there are under a filter."""
+        answer = await self.call("POST", "/points/count", {"filter": condition, "exact": True})
+        return int(answer["count"])
 
     async def ordered(
         self, condition: Body, key: str, limit: int, *, latest: bool, consistency: str | int | None = None

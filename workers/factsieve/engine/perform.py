@@ -15,7 +15,7 @@ from factsieve.core.ids import derived_id
 from factsieve.core.undo import scrub
 from factsieve.engine.ports import Gathered, Observer, Ports
 from factsieve.engine.wave import WaveSettings, new_vectors, window_hit
-from factsieve.ports import FactWrite, LedgerPointer, Message, Vector, WindowHit
+from factsieve.ports import FactWrite, Ledger, LedgerPointer, Message, Vector, WindowHit
 from factsieve.wire import outbound
 from factsieve.wire.inbound import Command
 from factsieve.wire.ledger import decode_record, encode_record
@@ -51,6 +51,38 @@ def held_facts(entry: Entry) -> set[str]:
     return held
 
 
+def blank_vector(dimension: int) -> Vector:
+    """Return the vector of points without a text."""
+    vector = np.zeros(dimension, dtype=np.float32)
+    vector[0] = 1.0
+    return vector
+
+
+async def scrub_ledger(ledger: Ledger, namespace: str, erasure: Erasure) -> None:
+    """Take erased texts out of every record that holds them. Raises Transient where a record changes meanwhile: it is read again."""
+    async for record_id, body in ledger.holding(namespace, list(erasure.facts)):
+        await _scrub_record(ledger, record_id, body, erasure)
+    pointers = await ledger.lookup(erasure.event_keys)
+    for record_id in dict.fromkeys(pointer.record_id for pointer in pointers.values()):
+        for body in (await ledger.records([record_id])).values():
+            await _scrub_record(ledger, record_id, body, erasure)
+
+
+async def _scrub_record(ledger: Ledger, record_id: str, body: bytes, erasure: Erasure) -> None:
+    record = decode_record(body)
+    scrubbed = scrubbed_record(record, erasure)
+    if scrubbed is not record:
+        await ledger.scrub({record_id: (body, encode_record(scrubbed))})
+
+
+def scrubbed_record(record: LedgerRecord, erasure: Erasure) -> LedgerRecord:
+    """Return a record without the erased texts; the same one where it holds none."""
+    entries = tuple(scrub(entry, erasure) for entry in record.entries)
+    if all(new is old for new, old in zip(entries, record.entries, strict=True)):
+        return record
+    return msgspec.structs.replace(record, entries=entries)
+
+
 class Performer:
     """Performs recorded decisions and emits what follows from them."""
 
@@ -77,7 +109,7 @@ class Performer:
         await self._write(record, known)
         for entry in record.entries:
             if entry.erases is not None:
-                await self._scrub(record.namespace, entry.erases)
+                await scrub_ledger(self._ports.ledger, record.namespace, entry.erases)
 
     async def _write(self, record: LedgerRecord, known: Mapping[str, Vector] | None) -> None:
         final: dict[str, Fact] = {}
@@ -104,29 +136,9 @@ class Performer:
         ]
         await self._gathered.write.many(writes)
 
-    async def _scrub(self, namespace: str, erasure: Erasure) -> None:
-        """Take erased texts out of every record that holds them. Raises Transient where a record changes meanwhile: it is read again."""
-        ledger = self._ports.ledger
-        async for record_id, body in ledger.holding(namespace, list(erasure.facts)):
-            await self._scrub_record(record_id, body, erasure)
-        pointers = await ledger.lookup(erasure.event_keys)
-        for record_id in dict.fromkeys(pointer.record_id for pointer in pointers.values()):
-            for body in (await ledger.records([record_id])).values():
-                await self._scrub_record(record_id, body, erasure)
-
-    async def _scrub_record(self, record_id: str, body: bytes, erasure: Erasure) -> None:
-        record = decode_record(body)
-        entries = tuple(scrub(entry, erasure) for entry in record.entries)
-        if any(new is not old for new, old in zip(entries, record.entries, strict=True)):
-            scrubbed = encode_record(msgspec.structs.replace(record, entries=entries))
-            await self._ports.ledger.scrub({record_id: (body, scrubbed)})
-
     @cached_property
     def _blank(self) -> Vector:
-        """Return the vector of points without a text."""
-        vector = np.zeros(self._ports.embedder.dimension, dtype=np.float32)
-        vector[0] = 1.0
-        return vector
+        return blank_vector(self._ports.embedder.dimension)
 
     async def remember(self, entries: Iterable[Entry]) -> None:
         """Write what the hash window is to hold of decided events."""
