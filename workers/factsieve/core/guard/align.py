@@ -87,6 +87,8 @@ class Alignment:
             self.open_theirs = [j for j in self.open_theirs if j not in self.repeated_theirs]
         if self.open_ours and self.open_theirs:
             self._settle()
+        if (self.open_ours and self.repeated_theirs) or (self.open_theirs and self.repeated_ours):
+            self._settle_repeated()
 
     def _settle(self) -> None:
         self._match(_opposite, self.opposites, self._may_oppose())
@@ -99,6 +101,33 @@ class Alignment:
         self._match(_covered, self.pairs, lambda a: a.role != "n" and known(a.surface))
         self.reworded = len(self.pairs) - before
         self._match(_narrower, self.narrowed, lambda a: a.role != "n" and has_manner(a.surface))
+
+    def _settle_repeated(self) -> None:
+        """Match open words with words that the other text holds once more than this one: `use ... use`, `utilize ... use`."""
+        for i in list(self.open_ours):
+            for j in sorted(self.repeated_theirs):
+                if self._takes(self.ours[i], self.theirs[j], (i, j)):
+                    self.open_ours.remove(i)
+                    self.repeated_theirs.discard(j)
+                    break
+        for j in list(self.open_theirs):
+            for i in sorted(self.repeated_ours):
+                if self._takes(self.ours[i], self.theirs[j], (i, j)):
+                    self.open_theirs.remove(j)
+                    self.repeated_ours.discard(i)
+                    break
+
+    def _takes(self, a: Word, b: Word, pair: tuple[int, int]) -> bool:
+        if "c" in (a.role, b.role) or "r" in (a.role, b.role):
+            return False
+        if _opposite(a, b):
+            self.opposites.append(pair)
+            return True
+        if _covered(a, b):
+            self.pairs.append(pair)
+            self.reworded += 1
+            return True
+        return False
 
     def _may_oppose(self) -> Callable[[Word], bool]:
         """Return a cheap test that every word passes which has an opposite among the open ones there."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import pairwise
 from typing import Final
 
 from factsieve.core.guard.align import Alignment
+from factsieve.core.guard.edits import claims_more, edit_findings, local_edit
 from factsieve.core.guard.marks import compare_marks
 from factsieve.core.guard.model import Comparison, Features, Finding, Word
 from factsieve.core.guard.order import order_finding
@@ -53,8 +55,12 @@ def compare(candidate: Features, stored: Features) -> Comparison:
         if order:
             findings.append(order)
     findings += compare_marks(candidate, stored)
-    swapped, added, dropped = _words(alignment, candidate, stored)
+    edit = local_edit(candidate, stored)
+    swapped, added, dropped = _words(alignment, candidate, stored, edited=edit is not None and edit.deliberate)
     findings += swapped + _shorter_answer(candidate, stored, alignment)
+    if edit is not None:
+        findings += edit_findings(edit, candidate, alignment)
+    findings += claims_more(candidate, alignment)
     findings += reach_findings(candidate, stored, alignment, missing)
     novelty += added
     missing += dropped
@@ -141,7 +147,7 @@ def _polarity(candidate: Features, stored: Features, alignment: Alignment) -> li
             Finding("antonym", alignment.ours[i].surface, alignment.theirs[j].surface) for i, j in alignment.opposites
         ]
     if ours == theirs:
-        return _scope(candidate, stored, alignment) if ours == 1 else []
+        return _scope(candidate, stored, alignment) if ours else []
     if (
         ours
         and theirs
@@ -179,12 +185,59 @@ def _denied_elsewhere(one: Features, other: Features, alignment: Alignment) -> b
 
 def _scope(candidate: Features, stored: Features, alignment: Alignment) -> list[Finding]:
     """Find a negation that bears on another of the shared words: `tea rather than coffee`, `coffee rather than tea`."""
-    (our_word, ours), (their_word, theirs) = candidate.negations[0], stored.negations[0]
-    if ours == theirs or not ours or not theirs or alignment.share() < _SAME_WORDS:
+    if alignment.share() < _SAME_WORDS:
         return []
-    if any(word.key == theirs for word in candidate.words) and any(word.key == ours for word in stored.words):
-        return [Finding("negation", f"{our_word} {ours}", f"{their_word} {theirs}")]
+    left = list(stored.negations)
+    ours = [negation for negation in candidate.negations if not _take_denial(negation, left)]
+    if not ours:
+        return _moved_out_of(candidate, stored, alignment)
+    if any(not key for _, key in (*ours, *left)):
+        return []
+    words, others = [word.key for word in candidate.words], [word.key for word in stored.words]
+    for (our_word, our_key), (their_word, their_key) in zip(ours, left, strict=True):
+        if our_key not in others or their_key not in words:
+            continue
+        if our_word == their_word and (_follows(their_key, our_key, words) or _follows(our_key, their_key, others)):
+            continue  # `not in the formats of CSV`, `not in CSV`
+        if {our_word, their_word} == {"no", "not"} and (words.index(our_key) < words.index(their_key)) != (
+            others.index(our_key) < others.index(their_key)
+        ):
+            continue  # `no way is mentioned`, `does not mention any way`
+        return [Finding("negation", f"{our_word} {our_key}", f"{their_word} {their_key}")]
     return []
+
+
+def _moved_out_of(candidate: Features, stored: Features, alignment: Alignment) -> list[Finding]:
+    """Find a word that a contrast denies in one text only: `found in one pit, but rarely whole`, `found, but rarely whole or in one pit`."""
+    denied = candidate.negations[0][1] if len(candidate.negations) == 1 else ""
+    if not denied or not (_CONTRASTS & set(candidate.small) & set(stored.small)) or alignment.share() < 1:
+        return []
+    here, there = (next((i for i, w in enumerate(f.words) if w.key == denied), -1) for f in (candidate, stored))
+    if here < 0 or there < 0:
+        return []
+    for i, j in alignment.pairs:
+        if (i > here) != (j > there) and i and j and alignment.ours[i].role != "r":
+            return [Finding("negation", alignment.ours[i].surface, alignment.ours[here].surface)]
+    return []
+
+
+_CONTRASTS: Final = frozenset(("but", "although", "though", "yet"))
+
+
+def _take_denial(negation: tuple[str, str], left: list[tuple[str, str]]) -> bool:
+    """Take out of `left` a negation of the same word."""
+    for index, (_, key) in enumerate(left):
+        if key == negation[1]:
+            del left[index]
+            return True
+    return False
+
+
+def _follows(key: str, before: str, words: list[str]) -> bool:
+    """Return whether a word stands right behind another one."""
+    return any(
+        one == before and key in (other, *words[i + 2 : i + 3]) for i, (one, other) in enumerate(pairwise(words))
+    )
 
 
 _SAME_WORDS: Final = 0.9
@@ -195,7 +248,7 @@ def _content(words: tuple[Word, ...]) -> list[Word]:
 
 
 def _words(
-    alignment: Alignment, candidate: Features, stored: Features
+    alignment: Alignment, candidate: Features, stored: Features, *, edited: bool
 ) -> tuple[list[Finding], list[Finding], list[Finding]]:
     """Return words that stand where the other text has another one, words that only the candidate has, words that only the stored fact has.
 
@@ -260,7 +313,7 @@ def _words(
         >= _SMALL
     ):
         signs = _SIGNS
-    if swapped and not signs:
+    if edited or (swapped and not signs):
         return swapped, added, dropped  # a text that only lost words elsewhere was edited, not reworded
     if signs + shorter >= _SIGNS and not unspaced and cost <= _TOLERANCE * (len(alignment.pairs) + shared):
         return [f for f in names if f in swapped], [f for f in names if f in added], dropped

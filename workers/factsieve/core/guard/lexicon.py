@@ -12,7 +12,7 @@ def _words(text: str) -> frozenset[str]:
 FUNCTION: Final[dict[str, frozenset[str]]] = {
     "en": _words(
         "a an the this that these those some any such same own s and or but nor so yet if then than as of at by in on to up out off over under for with from into onto"
-        " about after before between during through against within without upon per via while because since until till when where which who whom whose what why how"
+        " about after before between during through against within without upon per via while because since until till when whenever where which who whom whose what why how"
         " i me my mine myself you your yours yourself he him his himself she her hers herself it its itself we us our ours ourselves they them their theirs themselves"
         " one ones each other another both either there here am is are was were be been being do does did have has had having will would shall should can"
         " could may might must ought need not no never none very really quite just also too only even still already now again most least much many few"
@@ -225,3 +225,17 @@ BOUNDS: Final = {
     "unter": "less_than",
 }
 """What a preposition says before a number."""
+
+REFERRING: Final = _words("it its they them their this these he him his she her hers")
+"""Pronouns for what was named before."""
+TURNING: Final = _words("than outside inside beyond against except despite")
+"""Small words that turn what they stand before, so that they can not come or go unnoticed."""
+WEAKENING: Final = _words(
+    "face faces facing faced risk risks risking threatened attempt attempts attempted attempting try tries tried trying refuse refuses refused"
+    " decline declines declined avoid avoids avoided avoiding prevent prevents prevented deny denies denied doubt doubts doubted claim claims claimed"
+    " allege alleges alleged allegedly suspect suspects suspected pretend pretends pretended propose proposes proposed supposed supposedly reportedly"
+    " expect expects expected consider considers considered nearly almost former ex future potential potentially possible possibly presumably"
+    " tentative tentatively provisional provisionally pending draft fake false so-called would-be aspiring low little poor weak minor minimal limited"
+    " partial partially partly lack lacks lacking near unofficial unofficially planned"
+)
+"""English words that take back some of what they stand before: who drops one of them claims more."""
