@@ -370,7 +370,7 @@ def _findings(case: Case, matched: Fact | None) -> tuple[FindingNote, ...]:
 
 
 def _note(answer: Answer) -> JudgeNote:
-    verdict = answer.verdict
+    verdict, facts = answer.verdict, answer.ask.facts
     return JudgeNote(
         judge=verdict.judge,
         asked="confirm" if answer.ask.question.confirm else "choose",
@@ -382,6 +382,7 @@ def _note(answer: Answer) -> JudgeNote:
         latency_ms=verdict.latency_ms,
         prompt_tokens=verdict.prompt_tokens,
         completion_tokens=verdict.completion_tokens,
+        targets=tuple(facts[i].fact.fact_id for i in verdict.targets if 0 <= i < len(facts)),
     )
 
 

@@ -47,7 +47,7 @@ class FindingNote(msgspec.Struct, frozen=True):
 
 
 class JudgeNote(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Who was asked, what for (`confirm` or `choose`), and what it cost."""
+    """Who was asked, what for (`confirm` or `choose`), what it answered, about which facts (`targets`), and what it cost."""
 
     judge: str
     asked: str
@@ -59,6 +59,7 @@ class JudgeNote(msgspec.Struct, frozen=True, omit_defaults=True):
     latency_ms: float = 0.0
     prompt_tokens: int = 0
     completion_tokens: int = 0
+    targets: tuple[str, ...] = ()
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
