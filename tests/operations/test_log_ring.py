@@ -159,10 +159,19 @@ def test_what_is_erased_is_in_no_decision_any_more() -> None:
             {
                 "type": "superseded",
                 "fact": fact_value("c", "there is no door code"),
-                "replaced": [{"fact_id": uid("a"), "text": secret}],
+                "decision_id": uid("decision c"),
+                "revision": 1,
+                "replaced": [
+                    {
+                        "fact_id": uid("a"),
+                        "revision": 1,
+                        "text": secret,
+                        "valid_from": "2026-03-04T09:00:00Z",
+                        "valid_to": "2026-03-04T10:00:00Z",
+                    }
+                ],
             }
         ],
-        supersessions=[{"retired_id": uid("a"), "reason": "4711"}],
     )
     ring = ring_of(
         decision_value("a", text=secret, fact_id=uid("a"), slot="door", effects=[fact_value("a", secret)]),

@@ -2,7 +2,6 @@
 
 import asyncio
 import uuid
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -12,7 +11,7 @@ from rich.markup import escape
 
 from factsieve.cli.connect import ConfigFile, StateDir, connect
 from factsieve.cli.render import facts_table, out, when
-from factsieve.cli.story import beliefs_table, chain_of, timeline_table
+from factsieve.cli.story import beliefs_table, cost_line, steps_table, timeline_table
 from factsieve.core.errors import BadSettings
 from factsieve.core.facts import Fact, Status
 from factsieve.operations.connected import Connected
@@ -21,6 +20,7 @@ from factsieve.wire import times
 from factsieve.wire.values import fact_value
 
 if TYPE_CHECKING:
+    from factsieve.core.story import Story
     from factsieve.ports import Embedder, FactStore
 
 MAX_NAMESPACES: Final = 64
@@ -84,7 +84,7 @@ def history(
     state_dir: StateDir = None,
     config: ConfigFile = None,
 ) -> None:
-    """Show one fact's whole story: what came before and after it, and what was believed when.
+    """Show one fact's whole story: who said it and when, what it replaced, who decided and at what cost, what was believed when.
 
     Exit code 1 if there is no such fact.
 
@@ -94,27 +94,32 @@ def history(
         uuid.UUID(fact_id)
     except ValueError:
         raise BadSettings(f"{fact_id!r} is no fact id: `factsieve facts` shows them") from None
-    rows, chain = asyncio.run(_story(connect(state_dir, config), fact_id))
-    if not rows:
+    story = asyncio.run(_story(connect(state_dir, config), fact_id))
+    if story is None:
         out().print(f"There is no fact {fact_id}: `factsieve facts --all` shows the ids.", markup=False)
         raise typer.Exit(1)
     if as_json:
-        for row in rows:
+        for row in story.rows:
             typer.echo(_as_json(row, None))
         return
     console = out()
-    head = next((row for row in rows if row.is_head), rows[-1])
+    head = story.head
     slot = f" [dim]\\[{escape(head.slot)}][/dim]" if head.slot else ""
     console.print(f"[bold]{escape(head.text)}[/bold]{slot}")
     console.print(
         f"{head.status.value}, stated {head.stated_count}x, last {when(head.last_stated_at)}, in {head.namespace}",
         markup=False,
     )
-    if len(chain) > 1:
+    if story.steps:
+        console.print("\n[bold]What happened[/bold]")
+        console.print(steps_table(story))
+        more = " There is more than was read." if story.shortened else ""
+        console.print(f"[dim]{cost_line(story)}{more}[/dim]")
+    if len(story.chain) > 1:
         console.print("\n[bold]What was true when[/bold]")
-        console.print(timeline_table(chain))
+        console.print(timeline_table(story.chain))
     console.print("\n[bold]What was believed when[/bold]")
-    console.print(beliefs_table(rows))
+    console.print(beliefs_table(story.rows))
 
 
 async def _find(
@@ -157,32 +162,13 @@ async def _nearest(
     return [hit.fact for hit in kept if hit.fact], {hit.fact.fact_id: hit.similarity for hit in kept if hit.fact}
 
 
-async def _story(connected: Connected, fact_id: str) -> tuple[list[Fact], list[Fact]]:
+async def _story(connected: Connected, fact_id: str) -> "Story | None":
+    from factsieve.operations import asking
+    from factsieve.operations.story import tell_story
+
     async with reading(connected.settings) as stores:
-        head = (await stores.facts.get([fact_id])).get(fact_id)
-        if head is None or head.status is Status.ERASED:
-            return [], []
-        rows = await stores.facts.history(head.namespace, head.fact_id)
-        related = list(rows)
-        if head.slot is not None:
-            related += (await stores.facts.by_slot([(head.namespace, head.slot)], past=True))[0]
-        seen = {row.fact_id for row in related}
-        todo = _links(related) - seen
-        while todo and len(seen) < MAX_LINKED:
-            seen |= todo
-            fresh = [row for one in sorted(todo) for row in await stores.facts.history(head.namespace, one)]
-            related += fresh
-            todo = _links(fresh) - seen
-        return rows, chain_of(head, related)
-
-
-MAX_LINKED: Final = 200
-"""So many facts of one story at most are fetched."""
-
-
-def _links(rows: Sequence[Fact]) -> set[str]:
-    linked = {fact_id for row in rows for fact_id in row.supersedes}
-    return linked | {row.superseded_by for row in rows if row.superseded_by is not None}
+        head = await asking.one(stores.facts, fact_id, None)
+        return None if head is None or head.status is Status.ERASED else await tell_story(stores, head)
 
 
 def _as_json(fact: Fact, similarity: float | None) -> str:

@@ -1,6 +1,6 @@
-"""A fact's history for people: what was held true when, and what was believed when."""
+"""A fact's history for people: what happened, what was held true when, and what was believed when."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from rich.markup import escape
 from rich.table import Table
@@ -8,6 +8,9 @@ from rich.table import Table
 from factsieve.cli.render import when
 from factsieve.core import timeline
 from factsieve.core.facts import FOREVER, Fact, Status
+from factsieve.core.story import Step, Story, how
+from factsieve.core.telling import cost_words, review_words
+from factsieve.wire.times import parse_rfc3339
 
 _BELIEVED = (Status.CURRENT, Status.PAST)
 
@@ -48,23 +51,42 @@ def timeline_table(chain: Iterable[Fact]) -> Table:
     for row in chain:
         style = "" if row.status is Status.CURRENT else "dim"
         until = "today" if row.valid_to >= FOREVER else when(row.valid_to)
-        table.add_row(when(row.valid_from), until, escape(row.text), f"{row.stated_count}x", _how(row), style=style)
+        table.add_row(when(row.valid_from), until, escape(row.text), f"{row.stated_count}x", how(row), style=style)
     return table
 
 
-def _how(row: Fact) -> str:
-    said = []
-    if row.history:
-        said.append("told late, filed where it belongs")
-    if row.status is Status.CURRENT:
-        said.append("current")
-    elif row.merged_into:
-        said.append("merged into another")
-    elif row.superseded_by and not row.history:
-        said.append("superseded")
-    elif not row.is_head:
-        said.append("former wording")
-    return ", ".join(said)
+def steps_table(story: Story) -> Table:
+    """Return what happened, oldest first: who said it, what it replaced, who decided and what that cost."""
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True)
+    table.add_column(overflow="fold")
+    for step in story.steps:
+        table.add_row(when(parse_rfc3339(step.value["occurred_at"])), "\n".join(_step_lines(step)))
+    return table
+
+
+def _step_lines(step: Step) -> Iterator[str]:
+    yield f"[bold]{escape(step.verb)}[/bold] [dim]{escape(step.by)}[/dim]"
+    if step.said:
+        yield escape(step.said)
+    if step.wording:
+        yield f"reads since: {escape(step.wording)}"
+    for one in step.replaced:
+        yield f"[dim]in place of:[/dim] {escape(one.text)}"
+    cost = cost_words(step.cost)
+    decided = f"decided by {step.decided_by}" + (f" in {cost}" if cost else "")
+    yield f"[dim]{escape(decided)}: {escape(step.why)}[/dim]"
+    if step.value.get("review"):
+        yield f"[yellow]for review: {escape(review_words(str(step.value['review'])))}[/yellow]"
+
+
+def cost_line(story: Story) -> str:
+    """Return what all its decisions cost, in a sentence."""
+    calls, said = story.cost.model_calls, cost_words(story.cost)
+    asked = {0: "No language model was asked", 1: "A language model was asked once"}.get(
+        calls, f"Language models were asked {calls} times"
+    )
+    return f"{asked}; judging took {said}." if said else f"{asked}."
 
 
 def beliefs_table(rows: Iterable[Fact]) -> Table:

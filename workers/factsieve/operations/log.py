@@ -21,13 +21,12 @@ from factsieve.operations.log_ring import (
     Ring,
     Row,
     in_order,
-    kind_of,
-    row_of,
+    instant_of,
     test_of,
 )
 from factsieve.wire.topics import Topics
 
-__all__ = ["MISSED", "Counts", "DecisionFilter", "DecisionLog", "Following", "LogObserver", "Page", "kind_of", "latest"]
+__all__ = ["MISSED", "Counts", "DecisionFilter", "DecisionLog", "Following", "LogObserver", "Page", "latest"]
 
 log = structlog.get_logger(__name__)
 
@@ -48,6 +47,9 @@ _CATCH_UP_SHARE: Final = 4
 
 _PAUSE_FIRST_S: Final = 0.2
 _PAUSE_MOST_S: Final = 10.0
+_UNLIKE_A_DECISION: Final = (KeyError, TypeError, ValueError, AttributeError)
+"""What reading raises where a JSON value is no decision."""
+
 _YIELD_EVERY: Final = 200
 """After so many decisions taken in, others get their turn on the loop."""
 
@@ -335,7 +337,7 @@ class DecisionLog:
                     continue
                 if part.partition in cut:  # the first of a partition that was not read from its beginning
                     cut.discard(part.partition)
-                    cut_at = max(cut_at or 0.0, row_of(0, value).at)
+                    cut_at = max(cut_at or 0.0, instant_of(value))
                 found.append(value)
                 if len(found) > 2 * self._records:
                     found = in_order(found)[-self._records :]
@@ -348,20 +350,29 @@ class DecisionLog:
         self._positions[partition] = offset + 1
         try:
             value: DecisionValue = msgspec.json.decode(raw)
-            row_of(0, value)
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
-            self._observer.log_unreadable()
-            log.warning("record is no decision", partition=partition, offset=offset, error=repr(error))
+            instant_of(value)
+        except (msgspec.DecodeError, UnicodeDecodeError, *_UNLIKE_A_DECISION) as error:
+            self._pass_over(f"{partition}@{offset}", error)
             return None
         return value
 
+    def _pass_over(self, which: str, error: Exception) -> None:
+        self._observer.log_unreadable()
+        log.warning("record is no decision", record=which, error=repr(error))
+
     async def _take_in(self, values: Sequence[DecisionValue]) -> None:
+        read = 0
         for number, value in enumerate(values, 1):
-            row = self._ring.add(value)
+            try:
+                row = self._ring.add(value)
+            except _UNLIKE_A_DECISION as error:
+                self._pass_over(str(value.get("decision_id")), error)
+                continue
+            read += 1
             if row is not None:
                 for follower in list(self._followers):
                     follower.offer(row)
             if number % _YIELD_EVERY == 0:
                 await asyncio.sleep(0)
-        if values:
-            self._observer.log_read(len(values))
+        if read:
+            self._observer.log_read(read)

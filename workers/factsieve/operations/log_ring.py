@@ -1,25 +1,28 @@
 """The latest decisions in memory, found by id or by filter; pure: what is read from Kafka is put in, what was erased is taken out.
 
-A decision is kept packed (its JSON, deflated: about a kilobyte) beside a row of what it is found and counted by, so that fifty thousand
-of them fit in some hundred megabytes. Order is the order of arrival, newest last.
+A decision is kept packed (its JSON without vectors, deflated: about a kilobyte and a half) beside a row of what it is found and counted
+by, so that fifty thousand of them fit in some hundred and fifty megabytes. Order is the order of arrival, newest last.
 """
 
 import unicodedata
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import msgspec
 
-from factsieve.core.facts import Kind
+from factsieve.core.decision import Entry, Erasure
+from factsieve.core.errors import Bug
+from factsieve.core.telling import DecidedBy, cost_of, decided_by, is_model, kind_of
+from factsieve.core.undo.erase import scrub
 from factsieve.wire import times
+from factsieve.wire.outbound import decision_message
+from factsieve.wire.recorded import decided_entry
+from factsieve.wire.topics import Topics
 
 DecisionValue = dict[str, Any]
 """A value of `fact-decisions`, as in schemas/fact.decision.v1.json."""
-
-DecidedBy = Literal["window", "text", "bands", "rules", "nli", "model", "operator", "refused"]
-"""What settled a decision: the hash window, the exact text, similarity and guard alone, a local judge, a language model, a command."""
 
 ERASED: Final = "erased"
 _PACK_LEVEL: Final = 1
@@ -84,34 +87,6 @@ class Page(msgspec.Struct, frozen=True):
     next: str | None
 
 
-def kind_of(value: DecisionValue) -> str:
-    """Return a decision's kind, a command's own kind, or `refused`."""
-    return value.get("decision") or value.get("command") or "refused"
-
-
-def is_model(note: dict[str, Any]) -> bool:
-    """Return whether a judge's note is that of a language model: neither rules nor a local NLI model."""
-    return not str(note.get("judge", "")).startswith(("rules", "nli"))
-
-
-def decided_by(value: DecisionValue) -> DecidedBy:
-    """Return what settled a decision; a judge that only confirmed a skip, or gave no usable answer, did not."""
-    if value.get("command") is not None:
-        return "operator"
-    if value.get("decision") is None:
-        return "refused"
-    if value.get("via") == "hash_window":
-        return "window"
-    if value.get("via") == "text":
-        return "text"
-    for note in reversed(value.get("judges") or ()):
-        if note.get("asked") == "choose" and note.get("choice") is not None:
-            if is_model(note):
-                return "model"
-            return "nli" if str(note["judge"]).startswith("nli") else "rules"
-    return "bands"
-
-
 def searchable(text: str) -> str:
     """Return a text as it is searched: compatibility forms and case folded."""
     return unicodedata.normalize("NFKC", text).casefold()
@@ -132,17 +107,24 @@ def row_of(number: int, value: DecisionValue) -> Row:
         reason=(value.get("error") or {}).get("code") or value.get("reason") or "",
         band=value.get("band"),
         review=bool(value.get("review")),
-        at=times.parse_rfc3339(value["decided_at"]).timestamp(),
+        at=instant_of(value),
         similarity=signal.get("max_sim") if signal.get("matched_id") is not None else None,
         thresholds=(limits["supersede"], limits["ambiguous"], limits["skip"]) if limits else None,
         decided_by=decided_by(value),
         model_calls=len(models),
         model_ms=sum(float(note.get("latency_ms") or 0.0) for note in models),
-        tokens=sum(int(note.get("prompt_tokens") or 0) + int(note.get("completion_tokens") or 0) for note in models),
+        tokens=cost_of([value]).tokens,
         facts=tuple(sorted(_facts_of(value))),
         words=searchable(f"{value.get('text') or ''}\n{value.get('matched_text') or ''}"),
-        packed=zlib.compress(msgspec.json.encode(value), _PACK_LEVEL),
+        packed=zlib.compress(
+            msgspec.json.encode(value | {"vectors": {}} if value.get("vectors") else value), _PACK_LEVEL
+        ),
     )
+
+
+def instant_of(value: DecisionValue) -> float:
+    """Return when it was decided, in seconds since the epoch."""
+    return times.parse_rfc3339(value["decided_at"]).timestamp()
 
 
 def _facts_of(value: DecisionValue) -> set[str]:
@@ -208,11 +190,11 @@ class Ring:
         known = self._by_id.get(value["decision_id"])
         if known is not None:
             if value.get("reason") == ERASED and self._rows[known].reason != ERASED:
-                self._put(row_of(known, value))  # its statement was erased since
+                self._rows[known] = row_of(known, value)  # its statement was erased since
             return None
         row = row_of(self._next, value)
         self._next += 1
-        self._put(row)
+        self._rows[row.number] = row
         self._by_id[row.decision_id] = row.number
         for key in {row.event_id, row.event_key} - {None}:
             self._by_event.setdefault(str(key), []).append(row.number)
@@ -266,9 +248,6 @@ class Ring:
             if row is not None and number < below:
                 yield row
 
-    def _put(self, row: Row) -> None:
-        self._rows[row.number] = row
-
     def _forget(self, row: Row) -> None:
         del self._rows[row.number]
         del self._by_id[row.decision_id]
@@ -279,18 +258,30 @@ class Ring:
         self.forgotten_until = max(self.forgotten_until or row.at, row.at)
 
     def _scrub(self, erase: DecisionValue) -> None:
-        """Take out of the decisions of its namespace what an erase erased: statements, quotations, and what judges said of them."""
-        gone = {effect["fact_id"] for effect in erase.get("effects") or () if effect.get("status") == ERASED}
-        gone |= {change["fact"]["fact_id"] for change in erase.get("changes") or () if change.get("type") == ERASED}
+        """Take out of the decisions of its namespace what an erase erased, as the ledger does."""
+        erasure = _erasure_of(erase)
         namespace = erase.get("namespace")
-        numbers = {number for fact_id in gone for number in self._by_fact.get((namespace, fact_id), ())}
-        about = self._by_id.get(erase.get("about_decision_id") or "")
-        for number in numbers | ({about} if about is not None else set()):
-            row = self._rows.get(number)
-            if row is not None and row.decision_id != erase["decision_id"] and row.namespace == namespace:
-                value = without(row.value, gone, spoken=number == about)
-                fresh = row_of(number, value)
-                self._put(msgspec.structs.replace(fresh, facts=row.facts))  # it is found by the same facts as before
+        numbers = {number for fact_id in erasure.facts for number in self._by_fact.get((namespace, fact_id), ())}
+        numbers |= {number for key in erasure.event_keys for number in self._by_event.get(key, ())}
+        if (about := self._by_id.get(erase.get("about_decision_id") or "")) is not None:
+            numbers.add(about)
+            erasure = msgspec.structs.replace(
+                erasure, event_keys=(*erasure.event_keys, self._rows[about].event_key or "")
+            )
+        for number in sorted(numbers):
+            row = self._rows[number]
+            if row.namespace != namespace:
+                continue
+            try:
+                entry = decided_entry(msgspec.json.encode(row.value))
+            except Bug:  # of a later version: what can not be read can not be scrubbed, so it is not kept
+                self._forget(row)
+                continue
+            if entry is not None:
+                fresh = row_of(number, value_of(scrub(entry, erasure)))
+                self._rows[number] = msgspec.structs.replace(
+                    fresh, facts=row.facts
+                )  # found by the same facts as before
 
 
 def _drop(index: dict[Any, list[int]], key: Any, number: int) -> None:  # noqa: ANN401 - keys of either index
@@ -302,50 +293,19 @@ def _drop(index: dict[Any, list[int]], key: Any, number: int) -> None:  # noqa: 
             del index[key]
 
 
-def without(value: DecisionValue, gone: Set[str], *, spoken: bool) -> DecisionValue:
-    """Return a decision without erased texts; `gone` are the facts whose texts were erased.
+def _erasure_of(erase: DecisionValue) -> Erasure:
+    """Return what an erase erased; of one that does not say so itself, all that it overwrote."""
+    if erase.get("erases") is not None:
+        return msgspec.convert(erase["erases"], Erasure)
+    overwritten = [effect for effect in erase.get("effects") or () if effect.get("status") == ERASED]
+    return Erasure(facts={effect["fact_id"]: () for effect in overwritten})
 
-    What itself stated or repeated one of them (or is `spoken`: its own event was erased) reads as the ledger has it from then on: a skip,
-    reason `erased`. Others lose what they quote.
-    """
-    made = value.get("fact_id") in gone
-    repeated = value.get("decision") == Kind.SKIP and value.get("matched_id") in gone
-    effects = [one for one in value.get("effects") or () if one.get("fact_id") not in gone]
-    changes = [
-        one | {"replaced": [part for part in one.get("replaced") or () if part.get("fact_id") not in gone]}
-        for one in value.get("changes") or ()
-        if one["fact"]["fact_id"] not in gone
-    ]
-    kept = {"effects": effects, "changes": changes, "findings": [], "matched_text": None}
-    quiet = [note | {"reason": ""} for note in value.get("judges") or ()]
-    lines = [line | {"reason": ERASED} for line in value.get("supersessions") or ()]
-    if value.get("command") is not None:
-        return value | kept | {"text": "", "judges": quiet}
-    if spoken or made or repeated:
-        signal = {"is_update": False, "max_sim": 0.0, "matched_id": None}
-        return value | {
-            **kept,
-            "decision": "skip",
-            "reason": ERASED,
-            "fact_id": None,
-            "matched_id": None,
-            "superseded_ids": [],
-            "dedup_signal": signal,
-            "band": "none",
-            "text": "",
-            "neighbours": [],
-            "judges": [],
-            "review": None,
-            "conflicts_with": [],
-            "revision": None,
-            "slot": None,
-            "session_id": None,
-            "effects": [],
-            "inserts": [],
-            "changes": [],
-            "supersessions": lines,
-        }
-    return value | kept | {"judges": quiet, "supersessions": lines}
+
+def value_of(entry: Entry) -> DecisionValue:
+    """Return a ledger entry as `fact-decisions` tells of it."""
+    message = decision_message(Topics(), entry, replayed=False)
+    value: DecisionValue = msgspec.json.decode(message.value or b"")
+    return value
 
 
 def instant(seconds: float) -> datetime:
@@ -355,4 +315,4 @@ def instant(seconds: float) -> datetime:
 
 def in_order(values: Iterable[DecisionValue]) -> list[DecisionValue]:
     """Return decisions of several partitions in the order in which they were made, as far as the workers' clocks tell."""
-    return sorted(values, key=lambda value: str(value.get("decided_at")))
+    return sorted(values, key=instant_of)
