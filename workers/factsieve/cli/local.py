@@ -1,4 +1,4 @@
-"""The local stack with a worker, for `up` and `demo`: started together, watched, stopped together."""
+"""The local stack with a worker, and the API beside them, for `up` and `demo`: started together, watched, stopped together."""
 
 import contextlib
 import json
@@ -10,9 +10,9 @@ from typing import Final
 
 from factsieve.assembly.settings import CONFIG_VARIABLE, DEFAULT_FILE, load_settings, variable_of
 from factsieve.cli.connect import local_overrides
-from factsieve.cli.operator_key import key_overrides, make_key
+from factsieve.cli.operator_key import TOKEN_FILE, key_overrides, make_key, token_overrides
 from factsieve.cli.topics import create_topics
-from factsieve.cli.worker_service import WorkerService
+from factsieve.cli.worker_service import ApiService, OwnService, WorkerService
 from factsieve.localstack.process import LocalStackError
 from factsieve.localstack.stack import LocalStack, StackConfig
 from factsieve.operations.connected import connected_to
@@ -43,9 +43,7 @@ def running(
     `overrides` are settings over those of the file and the environment. Raises LocalStackError, BadSettings, Transient.
     """
     with LocalStack(stack_config) as stack:
-        settings = {**local_overrides(stack), **overrides}
-        if not load_settings(settings, path=config).commands.keys:
-            settings |= key_overrides(make_key(stack.state_dir))
+        settings = _settings(stack, overrides, config)
         create_topics(connected_to(load_settings(settings, path=config), local=True), replication=1)
         worker = WorkerService(
             folder=stack.state_dir / "worker",
@@ -60,6 +58,36 @@ def running(
             worker.stop()
 
 
+@contextlib.contextmanager
+def serving(
+    stack: LocalStack, overrides: Mapping[str, object], *, config: Path | None, port: int = 0
+) -> Iterator[ApiService]:
+    """Start the API over a running stack and wait until it is ready; stop it at the end. Raises as `running` does."""
+    settings = _settings(stack, overrides, config)
+    chosen = load_settings(settings, path=config).api
+    if not chosen.tokens and not chosen.open:
+        settings |= token_overrides(make_key(stack.state_dir, TOKEN_FILE))
+    api = ApiService(
+        folder=stack.state_dir / "api",
+        log_path=stack.state_dir / "logs" / "api.log",
+        environment=environment_of({**settings, "api.host": "127.0.0.1"}, config),
+        port=port,
+    )
+    try:
+        api.start(timeout_s=READY_TIMEOUT_S)
+        yield api
+    finally:
+        api.stop()
+
+
+def _settings(stack: LocalStack, overrides: Mapping[str, object], config: Path | None) -> dict[str, object]:
+    """Return the settings for processes over a stack: its addresses and its operator key, and `overrides` over them."""
+    settings = {**local_overrides(stack), **overrides}
+    if not load_settings(settings, path=config).commands.keys:
+        settings |= key_overrides(make_key(stack.state_dir))
+    return settings
+
+
 def environment_of(settings: Mapping[str, object], config: Path | None) -> dict[str, str]:
     """Return the variables that give a child process these settings, and the settings file of this process."""
     variables = {
@@ -70,9 +98,15 @@ def environment_of(settings: Mapping[str, object], config: Path | None) -> dict[
     return variables
 
 
-def addresses(stack: LocalStack, worker: WorkerService) -> dict[str, str]:
-    """Return where everything listens, by name."""
+def addresses(stack: LocalStack, worker: WorkerService, api: ApiService | None) -> dict[str, str]:
+    """Return where everything listens, by name. `api` None: what it needs is not installed."""
+    http = (
+        "not there: pip install 'factsieve[api]' brings it"
+        if api is None
+        else f"http://{api.address}/activity (and /docs)"
+    )
     return {
+        "api": http,
         "kafka": stack.kafka_bootstrap,
         "redis": stack.redis_url,
         "qdrant": stack.qdrant_url,
@@ -81,8 +115,8 @@ def addresses(stack: LocalStack, worker: WorkerService) -> dict[str, str]:
     }
 
 
-def check_running(stack: LocalStack, worker: WorkerService) -> None:
+def check_running(stack: LocalStack, *ours: OwnService) -> None:
     """Raise LocalStackError where a process has ended by itself."""
-    for service in (*stack.services, worker):
+    for service in (*stack.services, *ours):
         if not service.running:
             raise LocalStackError(f"{service.name} has ended by itself; the end of its log is in {service.log_path}")

@@ -14,6 +14,7 @@ import typer
 from factsieve import __version__
 from factsieve.cli import (
     activity,
+    api,
     calibrate,
     config,
     decide,
@@ -80,6 +81,7 @@ app.command("retract")(revert.retract)
 app.command("review")(review.review)
 app.command("erase")(erase.erase)
 app.command("worker")(services.worker)
+app.command("api")(api.api)
 app.add_typer(topics.app, name="topics")
 app.add_typer(models.app, name="models")
 app.add_typer(config.app, name="config")
@@ -102,7 +104,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
     debug = "--debug" in arguments
     if debug and arguments[:1] != ["--debug"]:  # taken before or behind the command's name
         arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]
-    if not debug and "worker" not in arguments[:1]:
+    if not debug and not {"worker", "api"} & set(arguments[:1]):
         logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # its complaints reach people as our own errors
     try:
         app(args=arguments, prog_name="factsieve")

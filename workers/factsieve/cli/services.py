@@ -2,12 +2,14 @@
 
 import contextlib
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
 from factsieve.cli.connect import DEFAULT_STATE_DIR, ConfigFile, Overrides, overrides_of
+from factsieve.cli.operator_key import TOKEN_FILE
 from factsieve.cli.render import out
 
 _POLL_S: Final = 0.5
@@ -20,34 +22,41 @@ def up(
     redis_port: Port = 0,
     qdrant_port: Port = 0,
     health_port: Port = 0,
+    api_port: Port = 0,
     state_dir: Annotated[
         Path, typer.Option("--state-dir", help="Where the stack keeps its state.")
     ] = DEFAULT_STATE_DIR,
     config: ConfigFile = None,
     assignments: Overrides = None,
 ) -> None:
-    """Run broker, Redis, vector store and a worker here, until Ctrl-C or `factsieve down`.
+    """Run broker, Redis, vector store, a worker and the HTTP API here, until Ctrl-C or `factsieve down`.
 
     For trying and developing: the broker and Redis keep everything in memory. Other commands find the stack by its folder.
 
     Example: factsieve up --kafka-port 9092
     """
-    from factsieve.cli.local import addresses, check_running, running, stopped_by_sigterm
+    from factsieve.cli.local import addresses, check_running, running, serving, stopped_by_sigterm
     from factsieve.localstack.stack import StackConfig
 
     wanted = StackConfig(state_dir=state_dir, kafka_port=kafka_port, redis_port=redis_port, qdrant_port=qdrant_port)
+    overrides = overrides_of(assignments)
     console = out()
-    with (
-        stopped_by_sigterm(),
-        running(wanted, overrides_of(assignments), config=config, health_port=health_port) as (stack, worker),
-    ):
+    with contextlib.ExitStack() as opened:
+        opened.enter_context(stopped_by_sigterm())
+        stack, worker = opened.enter_context(running(wanted, overrides, config=config, health_port=health_port))
+        api = None
+        if find_spec("fastapi") is not None:
+            api = opened.enter_context(serving(stack, overrides, config=config, port=api_port))
         console.print("factsieve is up. Ctrl-C, or `factsieve down` elsewhere, stops it.", markup=False)
-        for name, address in addresses(stack, worker).items():
-            console.print(f"  {name:8} {address}", markup=False)
+        for name, address in addresses(stack, worker, api).items():
+            console.print(f"  {name:8} {address}", markup=False, soft_wrap=True)
+        if (token_file := state_dir / TOKEN_FILE).is_file():
+            console.print(f"  {'token':8} in {token_file}, for the API and its pages", markup=False, soft_wrap=True)
         console.print('Try: factsieve remember "The API listens on port 8081" --slot api.port', markup=False)
+        ours = [worker] if api is None else [worker, api]
         with contextlib.suppress(KeyboardInterrupt):
             while True:
-                check_running(stack, worker)
+                check_running(stack, *ours)
                 time.sleep(_POLL_S)
         console.print("Stopping.")
 

@@ -1,4 +1,4 @@
-"""A worker as one more service of the local stack: its own process, awaited until it is ready, stopped in order."""
+"""Worker and API as further services of the local stack: processes of their own, awaited until ready, stopped in order."""
 
 import os
 import sys
@@ -9,19 +9,21 @@ from typing import ClassVar, Final
 from factsieve.localstack.process import Service, ask
 
 STOP_TIMEOUT_S: Final = 35.0
-"""Above the worker's own deadline for stopping."""
+"""Above their own deadlines for stopping."""
 
 _READY: Final = b"GET /readyz HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n"
 
 
-class WorkerService(Service):
-    """`factsieve worker` as a child process; it answers once its partitions are assigned and its stores are reachable.
+class OwnService(Service):
+    """One of our own commands as a child process, which answers once `/readyz` says yes.
 
-    `environment` holds the settings (`FACTSIEVE_...`) that it is started with, over those of this process; `port` is where its
-    health server listens.
+    `environment` holds the settings (`FACTSIEVE_...`) that it is started with, over those of this process.
     """
 
-    name: ClassVar[str] = "worker"
+    words: ClassVar[tuple[str, ...]]
+    """The command."""
+    port_variable: ClassVar[str]
+    """The variable that says where it listens."""
 
     def __init__(
         self,
@@ -36,16 +38,32 @@ class WorkerService(Service):
         self._settings = dict(environment)
 
     def command(self) -> list[str]:
-        """Return this interpreter with the worker's command."""
-        return [sys.executable, "-m", "factsieve", "worker"]
+        """Return this interpreter with the command."""
+        return [sys.executable, "-m", "factsieve", *self.words]
 
     def answers(self) -> bool:
         """Tell whether `/readyz` says yes."""
         return b" 200 " in ask(self.port, _READY, timeout_s=3.0).split(b"\r\n", 1)[0]
 
     def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
-        """Let the worker drain, commit and leave the group; kill it if it has not ended by then."""
+        """Let it finish what is under way; kill it if it has not ended by then."""
         super().stop(timeout_s=timeout_s)
 
     def _environment(self) -> dict[str, str]:
-        return {**os.environ, **self._settings, "FACTSIEVE_WORKER__HEALTH_PORT": str(self.port)}
+        return {**os.environ, **self._settings, self.port_variable: str(self.port)}
+
+
+class WorkerService(OwnService):
+    """`factsieve worker`, ready once its partitions are assigned and its stores are reachable; `port` is its health server's."""
+
+    name: ClassVar[str] = "worker"
+    words: ClassVar[tuple[str, ...]] = ("worker",)
+    port_variable: ClassVar[str] = "FACTSIEVE_WORKER__HEALTH_PORT"
+
+
+class ApiService(OwnService):
+    """`factsieve api`, ready once its stores are reachable and the decision log is followed."""
+
+    name: ClassVar[str] = "api"
+    words: ClassVar[tuple[str, ...]] = ("api",)
+    port_variable: ClassVar[str] = "FACTSIEVE_API__PORT"
