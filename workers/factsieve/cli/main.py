@@ -15,6 +15,7 @@ from factsieve import __version__
 from factsieve.cli import (
     activity,
     api,
+    backup,
     calibrate,
     config,
     decide,
@@ -23,6 +24,7 @@ from factsieve.cli import (
     evaluate,
     facts,
     models,
+    rebuild,
     remember,
     revert,
     review,
@@ -80,6 +82,9 @@ app.command("revert")(revert.revert)
 app.command("retract")(revert.retract)
 app.command("review")(review.review)
 app.command("erase")(erase.erase)
+app.command("export")(backup.export)
+app.command("import")(backup.import_)
+app.command("rebuild")(rebuild.rebuild)
 app.command("worker")(services.worker)
 app.command("api")(api.api)
 app.add_typer(topics.app, name="topics")

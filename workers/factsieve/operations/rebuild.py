@@ -93,6 +93,18 @@ async def find_erasures(
     return erasures_by_namespace(found), messages
 
 
+async def outlook(
+    scan: Scan, starts: Positions, export: Export | None, on_steps: OnSteps = lambda _count: None
+) -> Rebuilt:
+    """Return what a rebuild would read, without any store. Raises Transient."""
+    would = Rebuilt()
+    erasures, would.messages = await find_erasures(scan, starts, on_steps)
+    would.erased_facts = sum(len(erasure.facts) for erasure in erasures.values())
+    if export is not None:
+        would.imported = Filled(facts=export.end.facts, decisions=export.end.records)
+    return would
+
+
 async def rebuild(
     stores: Stores,
     scan: Scan,
