@@ -30,6 +30,7 @@ from factsieve.cli import (
     review,
     services,
     topics,
+    whatif,
 )
 from factsieve.cli.render import err
 from factsieve.core.errors import BadInput, BadSettings, Transient
@@ -75,6 +76,7 @@ app.command("remember")(remember.remember)
 app.command("decide")(decide.decide)
 app.command("calibrate")(calibrate.calibrate)
 app.command("evaluate")(evaluate.evaluate)
+app.command("whatif")(whatif.whatif)
 app.command("facts")(facts.facts)
 app.command("history")(facts.history)
 app.command("activity")(activity.activity)

@@ -213,7 +213,11 @@ class Recorded:
             )
         index = {scored.fact.fact_id: i for i, scored in reversed(list(enumerate(ask.facts)))}
         about = note.targets or (decision.matched_id, *decision.superseded_ids)  # older records do not name them
-        targets = () if note.choice is Kind.ADD else tuple(index[one] for one in dict.fromkeys(about) if one in index)
+        targets = (
+            ()
+            if note.choice is Kind.ADD
+            else tuple(index[one] for one in dict.fromkeys(about) if one is not None and one in index)
+        )
         return msgspec.structs.replace(
             verdict,
             targets=targets,

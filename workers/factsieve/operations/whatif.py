@@ -1,6 +1,6 @@
 """What past decisions would be under another policy: read from the ledger, decided again by the rules as they are."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -10,12 +10,14 @@ import msgspec
 from factsieve.core import whatif
 from factsieve.core.decide import Ask, Case, LookBack, Ruling, decide
 from factsieve.core.decision import Entry
-from factsieve.core.errors import Bug
+from factsieve.core.errors import BadSettings, Bug
 from factsieve.core.facts import Scored, Status
 from factsieve.core.judging import Verdict
 from factsieve.core.plan import plan
 from factsieve.core.policy import Policies, Policy
 from factsieve.core.whatif import Foreseen, World
+from factsieve.operations.foresight import Foresight
+from factsieve.operations.rerun import Parts, Rerun
 from factsieve.wire.ledger import decode_record
 
 if TYPE_CHECKING:
@@ -53,9 +55,7 @@ class Logbook:
         async for body in ledger.scan(namespace):
             record = decode_record(body)
             at = record.entries[0].decision.coordinates
-            place = Place(
-                at.topic, at.partition, at.offset, record.recorded_at, record.record_id, len(record.entries)
-            )
+            place = Place(at.topic, at.partition, at.offset, record.recorded_at, record.record_id, len(record.entries))
             places.setdefault(record.namespace, []).append(place)
         for found in places.values():
             one_queue = len({(place.topic, place.partition) for place in found}) == 1
@@ -117,12 +117,89 @@ async def askers(settings: "Settings", *, ask: bool) -> AsyncIterator[Askers]:
             yield Askers(None, RulesJudge(), False)
 
 
-def policies_under(settings: "Settings", changes: dict[str, object]) -> Policies:
+def policies_under(settings: "Settings", changes: Mapping[str, object]) -> Policies:
     """Return the policies with some of their fields changed, for every namespace. Raises BadSettings for what does not fit together."""
     now = settings.policies()
     return Policies(
-        msgspec.structs.replace(now.default, **changes),
-        {name: msgspec.structs.replace(own, **changes) for name, own in now.by_namespace.items()},
+        _changed(now.default, changes), {name: _changed(own, changes) for name, own in now.by_namespace.items()}
+    )
+
+
+def _changed(policy: Policy, changes: Mapping[str, object]) -> Policy:
+    return Policy(**{**msgspec.structs.asdict(policy), **changes})  # made anew, so that it checks itself
+
+
+class Query(msgspec.Struct, frozen=True, kw_only=True):
+    """What is asked: which policies, since when, by which means."""
+
+    now: Policies
+    then: Policies
+    since: datetime | None
+    ask: bool
+    simulate: bool
+
+
+def question_of(settings: "Settings", then: Policies, *, since: datetime | None, ask: bool, simulate: bool) -> Query:
+    """Return what is asked. Raises BadSettings where only a model could answer and none may be asked."""
+    name = settings.judge.effective_name
+    if simulate and not ask and name != "rules":
+        raise BadSettings(
+            f"--simulate decides everything anew, and the judge is {name}: add --ask so that it is asked "
+            "(whatif without --simulate says how often), or --set judge.name=rules"
+        )
+    return Query(now=settings.policies(), then=then, since=since, ask=ask, simulate=simulate)
+
+
+async def tell(
+    settings: "Settings",
+    embedder: "Embedder",
+    logbook: Logbook,
+    query: Query,
+    *,
+    examples: int,
+    on_entry: Callable[[Entry], None] = lambda _entry: None,
+) -> Foresight:
+    """Return what all decisions of a logbook would be. Raises Transient, BadSettings."""
+    foresight = Foresight(examples=examples)
+
+    def seen_entry(entry: Entry) -> None:
+        on_entry(entry)
+        foresight.meet(entry)
+
+    async with askers(settings, ask=query.ask) as asking:
+        foreseer = Foreseer(
+            now=query.now,
+            then=query.then,
+            embedder=embedder,
+            max_unknown_share=settings.embedder.max_unknown_share,
+            asking=asking,
+        )
+        for namespace in logbook.namespaces:
+            entries = logbook.entries(namespace)
+            if not query.simulate:
+                async for seen in foreseer.foresee(namespace, entries, since=query.since, on_entry=seen_entry):
+                    foresight.count(seen)
+                continue
+            rerun = Rerun(namespace, _parts(settings, embedder, asking), now=query.now, then=query.then)
+            async for seen in rerun.run(entries, since=query.since, on_entry=seen_entry):
+                foresight.count(seen)
+            foresight.orders_left_out += rerun.orders_left_out
+    return foresight
+
+
+def _parts(settings: "Settings", embedder: "Embedder", asking: Askers) -> Parts:
+    from factsieve.assembly.wiring import engine_settings
+
+    told = engine_settings(settings, embedder)
+    assert asking.judge is not None  # `question_of` sees to that
+    assert asking.local is not None
+    return Parts(
+        embedder=embedder,
+        judge=asking.judge,
+        local_judge=asking.local,
+        wave=told.wave,
+        hold=told.hold,
+        wave_events=told.lane.wave_events,
     )
 
 
@@ -225,9 +302,7 @@ class Foreseer:
     ) -> "_Decided | _Stopped":
         """Decide a case, with the answers that are at hand and, with `ask`, those of the judges that may be asked."""
         trusted = self._is_trusted(entry, policy)
-        case = whatif.case_of(
-            entry, world, then, policy, confirms_skips=self._asking.confirms_skips, trusted=trusted
-        )
+        case = whatif.case_of(entry, world, then, policy, confirms_skips=self._asking.confirms_skips, trusted=trusted)
         if case is None:
             return _Stopped(None, "a fact that it was decided on is not in the log as it was", 0, 0)
         for _ in range(_STEPS):
