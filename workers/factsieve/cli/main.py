@@ -26,6 +26,7 @@ from factsieve.cli import (
     models,
     rebuild,
     remember,
+    replay,
     revert,
     review,
     services,
@@ -86,6 +87,7 @@ app.command("review")(review.review)
 app.command("erase")(erase.erase)
 app.command("export")(backup.export)
 app.command("import")(backup.import_)
+app.command("replay")(replay.replay)
 app.command("rebuild")(rebuild.rebuild)
 app.command("worker")(services.worker)
 app.command("api")(api.api)
