@@ -76,6 +76,20 @@ SEEDS ?= 2000
 simulate: $(STAMP) ## run the engine through SEEDS seeds of crashes, rebalances and failing services on a virtual clock
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) $(ARGS)
 
+.PHONY: chaos
+EVENTS ?= 20000
+FAULTS ?= 50
+SEED ?= 1
+BROKER ?= local
+SCENARIO ?= faults
+chaos: $(STAMP) ## kill, stop and cut off real processes and compare with the state rebuilt from the input (EVENTS= FAULTS= SEED= BROKER=local|apache SCENARIO=faults|outages)
+	@PYTHONPATH=tests:. $(BIN)/python -m chaos $(SCENARIO) --events $(EVENTS) --faults $(FAULTS) --seed $(SEED) --broker $(BROKER) $(ARGS)
+
+.PHONY: soak
+MINUTES ?= 15
+soak: $(STAMP) ## run two workers at 70 % of what they can do for MINUTES and watch memory, sockets and lanes
+	@PYTHONPATH=tests:. $(BIN)/python -m chaos soak --minutes $(MINUTES) $(ARGS)
+
 .PHONY: check
 check: $(STAMP) ## ruff, mypy --strict, import-linter, schemas, settings named in the docs
 	@$(BIN)/ruff check .

@@ -19,10 +19,17 @@ def say(line: str) -> None:
     print(line, flush=True)
 
 
+def own_folder(args: argparse.Namespace) -> Path:
+    """Return a new folder for a run. It stays where something failed."""
+    if args.folder is not None:
+        Path(args.folder).mkdir(parents=True, exist_ok=True)
+    return Path(tempfile.mkdtemp(prefix="factsieve-chaos-", dir=args.folder))
+
+
 def chaos(args: argparse.Namespace) -> int:
     """Run scheduled faults, and compare."""
-    folder = Path(args.folder or tempfile.mkdtemp(prefix="factsieve-chaos-"))
-    report = run_chaos(Plan(args.events, args.faults, args.seed, args.broker, args.workers), folder / "stage", say)
+    plan = Plan(args.events, args.faults, args.seed, args.broker, args.workers)
+    report = run_chaos(plan, own_folder(args), say)
     say("the run compared with the state rebuilt from its input:")
     for line in report.comparison.lines:
         say(line)

@@ -130,10 +130,11 @@ def letter_name(record: Any) -> str:
 
 def _without_via(one: dict[str, Any]) -> dict[str, Any]:
     """Leave out by which way a repeat was found (the window finds what the store would have found), and when an operator's word held."""
-    lines = [_without_moment(line) for line in one["supersessions"]]
+    if "supersessions" in one:
+        one = {**one, "supersessions": [_without_moment(line) for line in one["supersessions"]]}
     if isinstance(one["decision"], dict):  # a ledger's entry
-        return {**one, "decision": {**one["decision"], "via": None}, "supersessions": lines}
-    return {**one, "via": None, "supersessions": lines}
+        return {**one, "decision": {**one["decision"], "via": None}}
+    return {**one, "via": None}
 
 
 def _without_moment(line: dict[str, Any]) -> dict[str, Any]:

@@ -21,6 +21,9 @@ Say = Callable[[str], object]
 STALL_LIMIT_S = 240.0
 """Without one more decision for so long, with everything running again, a run has failed."""
 
+PROBLEMS_LIMIT = 5
+"""After so many workers that ended unasked a run is given up."""
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -75,7 +78,9 @@ class Mischief:
         for name in self._stage.ended_by_itself():
             worker = self._stage.live[name]
             code = worker._child.returncode if worker._child is not None else None
-            self.problems.append(f"worker {name} ended by itself with exit code {code}:\n{worker.log[-3000:]}")
+            self.problems.append(f"worker {name} ended by itself with exit code {code}:\n{worker.log[-1500:]}")
+            if len(self.problems) > PROBLEMS_LIMIT:
+                raise AssertionError("\n".join(self.problems))
             self._stage.kill_worker(name)
             self._stage.start_worker()
 

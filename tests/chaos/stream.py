@@ -110,7 +110,8 @@ class _Maker:
         namespaces = [f"team-{number}" for number in range(spread)] + [
             ERASING + str(n) for n in range(1 + spread // 12)
         ]
-        weights = [1.0 / (1 + rank % 17) for rank in range(len(namespaces))]  # few are busy, many are quiet
+        # few are busy, many are quiet
+        weights = [0.5 if name.startswith(ERASING) else 1.0 / (1 + rank % 17) for rank, name in enumerate(namespaces)]
         for number in range(count):
             [namespace] = self.rng.choices(namespaces, weights)
             yield self.next(number, namespace, START + timedelta(seconds=20 * number))
@@ -128,7 +129,7 @@ class _Maker:
             return msgspec.structs.replace(
                 self.candidate(namespace, f"e{number}", "?", None, Source.INGEST, at).message, value=b"{rubbish"
             )
-        if before and chance < 0.04:
+        if before and chance < (0.08 if namespace.startswith(ERASING) else 0.04):
             return self.command(number, namespace, before)
         if before and chance < 0.20:  # a tool that says the same again and again
             old = rng.choice(before[-3:])
