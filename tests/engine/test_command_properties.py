@@ -15,7 +15,7 @@ from factsieve.core.judging import Question, Verdict
 from factsieve.core.policy import Policy
 from factsieve.wire.ledger import decode_record
 from tests.engine.harness import START, World, stripped
-from tests.engine.test_recovery import decided, fragile, run_until_dead
+from tests.engine.test_recovery import Life, decided, run_until_dead
 
 BELIEVED = (Status.CURRENT, Status.PAST)
 MANY = settings(
@@ -292,7 +292,7 @@ def test_any_death_with_commands_ends_in_the_undisturbed_state(
         acked = {offset for _, _, offset in world.done}
         head = next((r.offset for r in records if r.offset not in acked), len(records))
         world.done = [d for d in world.done if d[2] < head]
-        asyncio.run(run_until_dead(world, records[head:], fragile(world, dies_at, after=after)))
+        asyncio.run(run_until_dead(world, records[head:], Life(dies_at, after=after)))
     acked = {offset for _, _, offset in world.done}
     world.run([r for r in records if r.offset not in acked])
     assert world.state() == undisturbed.state()

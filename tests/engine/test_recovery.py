@@ -20,15 +20,23 @@ WIDE = Policy(skip_guard="off", skip_threshold=0.995)
 """Puts near texts before the judge, with all five choices."""
 
 
-class Died(Exception):
-    """The process ends here."""
+class Life:
+    """Counts a process's calls of all ports, and ends at the n-th: from then on nothing returns."""
+
+    def __init__(self, dies_at: int, *, after: bool = False) -> None:
+        self.calls, self.dies_at, self.after = 0, dies_at, after
+        self.ended = asyncio.Event()
+
+    async def end(self, *_: Any) -> None:
+        self.ended.set()
+        await asyncio.Event().wait()
 
 
 class Fragile:
-    """A port that dies at the n-th call of any port, before or after the call had its effect."""
+    """A port of a process that dies at the n-th call of any port, before or after the call had its effect."""
 
-    def __init__(self, port: Any, counter: list[int], dies_at: int, *, after: bool) -> None:
-        self._port, self._counter, self._dies_at, self._after = port, counter, dies_at, after
+    def __init__(self, port: Any, life: Life) -> None:
+        self._port, self._life = port, life
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._port, name)
@@ -36,35 +44,36 @@ class Fragile:
             return attribute
 
         async def call(*args: Any, **more: Any) -> Any:
-            self._counter[0] += 1
-            dies = self._counter[0] == self._dies_at
-            if self._counter[0] > self._dies_at or (dies and not self._after):
-                raise Died
+            life = self._life
+            life.calls += 1
+            dies = life.calls == life.dies_at
+            if life.calls > life.dies_at or (dies and not life.after):
+                await life.end()
             result = await attribute(*args, **more)
             if dies:
-                raise Died
+                await life.end()
             return result
 
         return call
 
 
-def fragile(world: World, dies_at: int, *, after: bool) -> dict[str, Any]:
-    counter = [0]
-    names = ("facts", "ledger", "window", "outbox")
-    return {name: Fragile(getattr(world, name), counter, dies_at, after=after) for name in names}
-
-
-async def run_until_dead(world: World, records: list[Any], ports: dict[str, Any]) -> bool:
+async def run_until_dead(world: World, records: list[Any], life: Life, **replaced: Any) -> bool:
     """Return whether all was done before the process died."""
+    ports = {name: Fragile(getattr(world, name), life) for name in ("facts", "ledger", "window", "outbox")} | replaced
     engine = Engine(world.ports(**ports), world.settings, world.observer)
-    try:
+
+    async def live() -> None:
         for record in records:
             await engine.submit(record, lambda r=record: world.done.append((r.topic, r.partition, r.offset)))
-        return await engine.drain(None, 5.0)
-    except Died:
-        return False
-    finally:
-        await engine.stop()
+        assert await engine.drain(None, 60.0)
+
+    living, ending = asyncio.create_task(live()), asyncio.create_task(life.ended.wait())
+    await asyncio.wait({living, ending}, return_when=asyncio.FIRST_COMPLETED)
+    for task in (living, ending):
+        task.cancel()
+    await asyncio.gather(living, ending, return_exceptions=True)
+    await engine.stop()
+    return not life.ended.is_set()
 
 
 def decided(world: World) -> dict[str, Any]:
@@ -98,7 +107,7 @@ def test_any_death_ends_in_the_undisturbed_state(
         acked = {offset for _, _, offset in world.done}
         head = next((r.offset for r in records if r.offset not in acked), len(records))  # only a prefix is committed
         world.done = [d for d in world.done if d[2] < head]
-        asyncio.run(run_until_dead(world, records[head:], fragile(world, dies_at, after=after)))
+        asyncio.run(run_until_dead(world, records[head:], Life(dies_at, after=after)))
     acked = {offset for _, _, offset in world.done}
     world.run([r for r in records if r.offset not in acked])
 
@@ -158,14 +167,10 @@ def test_a_judge_that_changes_its_mind_after_a_crash_is_not_asked_again() -> Non
     world = World(always(Kind.SUPERSEDE), policy=WIDE)
     world.run([world.record("the api port is now 8080")])
     record = world.record("the api port is now 8081", 60_000)
-    deaths = fragile(world, 10_000, after=False)
-    facts = deaths["facts"]
-
-    async def write(*_: Any) -> None:
-        raise Died
-
-    facts.write = write
-    assert not asyncio.run(run_until_dead(world, [record], {"facts": facts}))
+    life = Life(10_000)
+    facts = Fragile(world.facts, life)
+    facts.write = life.end
+    assert not asyncio.run(run_until_dead(world, [record], life, facts=facts))
     assert [fact.text for fact in world.current()] == ["the api port is now 8080"]
     world.judge.script = always(Kind.SKIP)
     questions = len(world.judge.questions)

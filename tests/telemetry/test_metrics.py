@@ -122,6 +122,8 @@ REPORTS = {
     "foreign_embeddings_ignored_total": lambda m: m.ignored_foreign_embedding(),
     "vectors_distrusted_total": lambda m: m.distrusted("truncated"),
     "wrong_partitions_seen_total": lambda m: m.saw_wrong_partition(),
+    "event_tries_failed_total": lambda m: m.failed("ZeroDivisionError"),
+    "probes_failed_total": lambda m: m.probe_failed("ZeroDivisionError"),
     "build_info": lambda m: m.built(version="1", embedder="e", judge="rules", policy="p"),
 }
 

@@ -19,6 +19,7 @@ from factsieve.core.errors import BadSettings, FactsieveError
 from factsieve.core.facts import Kind
 from factsieve.core.judging import Question, Verdict
 from factsieve.core.replace import NliScores
+from factsieve.ports import Risk
 
 REVIEW: Final = "conflict"
 DOUBT: Final = 0.3
@@ -73,8 +74,8 @@ class NliJudge:
     """A judge by NLI (`ports.Judge`), and a scorer of pairs.
 
     `folder` is the model's (see `NliModel`), `profile` its cut-offs, or a JSON file of them (None: careful defaults). `threads` pairs are
-    computed at once (None: one per core), `cache_size` pairs are remembered, `keep` is a file that keeps scores between runs. Raises
-    BadSettings as `NliModel` and `load_profile` do.
+    computed at once (None: one per core), `cache_size` pairs are remembered, `keep` is a file that keeps scores between runs, `risk` marks
+    candidates while the model runs on them. Raises BadSettings as `NliModel` and `load_profile` do.
     """
 
     def __init__(
@@ -86,6 +87,7 @@ class NliJudge:
         threads: int | None = None,
         cache_size: int = 65_536,
         keep: Keep | None = None,
+        risk: Risk | None = None,
     ) -> None:
         if cache_size < 0 or (threads is not None and threads < 1):
             raise BadSettings(
@@ -102,6 +104,7 @@ class NliJudge:
                 f"NLI profile of the model {profile.fingerprint} does not fit model {self._model.fingerprint}"
             )
         self._profile = profile or NliProfile()
+        self._risk = risk
         score = self._model.score
         self._lanes: ModelLanes[Pair, PairScores] = ModelLanes(
             score if keep is None else keeping_scores(keep, self._model.fingerprint, score),
@@ -162,10 +165,18 @@ class NliJudge:
         """Finish what is under way and end the threads."""
         self._lanes.close()
 
+    async def probe(self, number: int) -> None:
+        """Run the model on a pair that it is known to manage, another one for each number. Raises whatever goes wrong."""
+        await self._lanes.results([("The known-good door is open.", f"The known-good door number {number} is open.")])
+
     async def _results(self, pairs: Sequence[Pair]) -> list[PairScores]:
         # one computation serves a pair and the same pair the other way round
         ordered = [(pair if pair[0] <= pair[1] else (pair[1], pair[0])) for pair in pairs]
-        found = await self._lanes.results(ordered)
+        if self._risk is None:
+            found = await self._lanes.results(ordered)
+        else:
+            async with self._risk.running(*dict.fromkeys(candidate for _stored, candidate in pairs)):
+                found = await self._lanes.results(ordered)
         return [
             result if pair == key else PairScores(_swapped(result.scores), result.truncated)
             for pair, key, result in zip(pairs, ordered, found, strict=True)

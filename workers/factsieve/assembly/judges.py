@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from factsieve.adapters.kept import Keep
     from factsieve.adapters.nli_judge import NliJudge
     from factsieve.adapters.openai_judge import OpenAIJudge
+    from factsieve.ports import Risk
 
 NLI: Final = "nli:"
 
@@ -36,8 +37,14 @@ class Judges:
             self.nli.close()
 
 
-def build_judges(settings: Settings, *, profile: ThresholdProfile | None = None, keep: "Keep | None" = None) -> Judges:
-    """Return the configured judges. `profile` brings the NLI model's cut-offs, `keep` a file of its scores.
+def build_judges(
+    settings: Settings,
+    *,
+    profile: ThresholdProfile | None = None,
+    keep: "Keep | None" = None,
+    risk: "Risk | None" = None,
+) -> Judges:
+    """Return the configured judges. `profile` brings the NLI model's cut-offs, `keep` a file of its scores, `risk` marks its runs.
 
     An NLI model never decides alone: the rules go first, with its opinion as a clue, since a contradiction is no retirement. Skips it
     confirms. Raises BadSettings where a model, a key or a library is missing, or the profile is another model's.
@@ -47,12 +54,12 @@ def build_judges(settings: Settings, *, profile: ThresholdProfile | None = None,
         rules = RulesJudge()
         return Judges(rules, rules)
     if name.startswith(NLI):
-        nli = _nli(settings, name.removeprefix(NLI), profile, keep)
+        nli = _nli(settings, name.removeprefix(NLI), profile, keep, risk)
         alone = SkipCheck(CascadeJudge([RulesJudge(nli), nli], name=nli.name), nli)
         return Judges(alone, alone, nli)
     if name == "cascade":
         path = settings.judge.nli_path
-        scorer = None if path is None else _nli(settings, str(path), profile, keep)
+        scorer = None if path is None else _nli(settings, str(path), profile, keep, risk)
         # the rules' own skips need the model's word; those of a language model, which comes last, do not
         members: list[Judge] = [RulesJudge()] if scorer is None else [SkipCheck(RulesJudge(scorer), scorer), scorer]
         remote = None if settings.judge.model is None else _remote(settings, settings.judge.model)
@@ -65,12 +72,14 @@ def build_judges(settings: Settings, *, profile: ThresholdProfile | None = None,
     return Judges(remote, RulesJudge(), remote=remote)
 
 
-def _nli(settings: Settings, folder: str, profile: ThresholdProfile | None, keep: "Keep | None") -> "NliJudge":
+def _nli(
+    settings: Settings, folder: str, profile: ThresholdProfile | None, keep: "Keep | None", risk: "Risk | None"
+) -> "NliJudge":
     from factsieve.adapters.nli_judge import NliJudge, NliProfile  # noqa: PLC0415 - needs an extra
 
     cuts = profile.nli if profile is not None else None
     measured = None if cuts is None else NliProfile(veto=cuts.veto, entailment=cuts.entailment, clear=cuts.clear)
-    nli = NliJudge(folder, profile=measured, threads=settings.judge.nli_threads or None, keep=keep)
+    nli = NliJudge(folder, profile=measured, threads=settings.judge.nli_threads or None, keep=keep, risk=risk)
     if profile is not None:
         try:
             profile.check_nli(nli.name, nli.fingerprint)

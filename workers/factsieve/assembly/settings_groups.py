@@ -328,6 +328,12 @@ class EngineSettings(Group):
     """First pause before a failed call is repeated; the pauses double."""
     retry_most_s: float = Field(default=5.0, gt=0)
     """Longest pause before a failed call is repeated."""
+    poison_tries: int = Field(default=3, ge=1, le=100)
+    """Tries of an event on which decoder, embedder, judge or rules fail while a known-good statement goes through."""
+    poison_action: Literal["dead_letter", "stop_namespace"] = "dead_letter"
+    """What then becomes of it: a dead letter (`unprocessable`), or its namespace stops until its partition is assigned anew."""
+    poison_in_a_row: int = Field(default=20, ge=1)
+    """Events set aside without one decided in between, after which the events are no longer blamed and wait."""
 
 
 class WorkerSettings(Group):
@@ -348,7 +354,9 @@ class WorkerSettings(Group):
     pod_grace_s: float = Field(default=30.0, gt=0)
     """When the platform kills it after SIGTERM (Kubernetes: `terminationGracePeriodSeconds`)."""
     state_dir: Path = Path(".factsieve")
-    """Folder for marks of what was in flight, read after an unclean exit."""
+    """Folder for marks of what is being worked on (in `marks/`), read after an unclean exit. Best kept when a container is restarted."""
+    poison_deaths: int = Field(default=2, ge=1, le=100)
+    """Processes that died while they worked on one statement alone, before it counts as what killed them."""
 
 
 class LogSettings(Group):

@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Final
 
+import msgspec
 import structlog
 
 from factsieve.adapters.clock import SystemClock
@@ -20,9 +21,10 @@ from factsieve.core.errors import BadSettings
 from factsieve.engine.desk import HoldSettings
 from factsieve.engine.engine import Engine, EngineSettings
 from factsieve.engine.lane import LaneSettings
-from factsieve.engine.ports import HoldsAll, Observer, Ports
+from factsieve.engine.poison import PoisonSettings
+from factsieve.engine.ports import HoldsAll, NoRisk, Observer, Ports
 from factsieve.engine.wave import WaveSettings
-from factsieve.ports import Embedder, FactStore, Fence, HashWindow, Ledger, Outbox
+from factsieve.ports import Embedder, FactStore, Fence, HashWindow, Ledger, Outbox, Risk
 
 log = structlog.get_logger(__name__)
 
@@ -109,6 +111,11 @@ def engine_settings(settings: Settings, embedder: Embedder) -> EngineSettings:
             wave_events=engine.wave_size, retry_first_s=engine.retry_first_s, retry_most_s=engine.retry_most_s
         ),
         hold=HoldSettings(hold_s=settings.judge.hold_s, retry_s=settings.judge.hold_retry_s),
+        poison=PoisonSettings(
+            tries=engine.poison_tries,
+            in_a_row=engine.poison_in_a_row,
+            stops_namespace=engine.poison_action == "stop_namespace",
+        ),
         max_in_flight=engine.max_in_flight,
         batch_items=engine.batch_items,
         partitioner=settings.kafka.partitioner,
@@ -131,11 +138,20 @@ def build_engine(
     partition_count: Callable[[str], int | None] = lambda _topic: None,
     judges: Judges | None = None,
     on_failure: Callable[[BaseException], None] = lambda _error: None,
+    risk: Risk | None = None,
+    waits: bool = True,
 ) -> Engine:
-    """Return an engine over these stores, with the configured judges (or these) and the system's clock. Raises BadSettings."""
-    asked = judges or build_judges(settings, profile=settings.threshold_profile())
-    ports = Ports(facts, ledger, window, embedder, asked.judge, asked.local, outbox, SystemClock(), fence)
-    return Engine(ports, engine_settings(settings, embedder), observer, partition_count, on_failure)
+    """Return an engine over these stores, with the configured judges (or these) and the system's clock. Raises BadSettings.
+
+    `waits`: whether a model that fails on everything is waited for, or ends the engine.
+    """
+    asked = judges or build_judges(settings, profile=settings.threshold_profile(), risk=risk)
+    ports = Ports(
+        facts, ledger, window, embedder, asked.judge, asked.local, outbox, SystemClock(), fence, risk or NoRisk()
+    )
+    told = engine_settings(settings, embedder)
+    poison = msgspec.structs.replace(told.poison, ends_on_outage=not waits)
+    return Engine(ports, msgspec.structs.replace(told, poison=poison), observer, partition_count, on_failure)
 
 
 @dataclass(frozen=True)
@@ -189,6 +205,7 @@ async def offline_engine(
         fence=HoldsAll(),
         observer=observer,
         judges=models.judges,
+        waits=False,
     )
     yield Offline(engine, outbox, facts)
 

@@ -3,25 +3,34 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Mapping
+from typing import Final
 
 import msgspec
 
 from factsieve.core.decision import Entry
-from factsieve.core.errors import BadInput, Transient
-from factsieve.core.facts import Record
+from factsieve.core.errors import BadInput, Bug, Transient
+from factsieve.core.facts import Candidate, Record, Source
 from factsieve.core.offsets import Partitioner, partition_for
 from factsieve.core.policy import Policies, Policy
 from factsieve.engine.commands import Commander, Stores
 from factsieve.engine.desk import HoldSettings, JudgeDesk
 from factsieve.engine.items import Item
-from factsieve.engine.lane import Lane, LaneSettings, LaneTools
+from factsieve.engine.lane import UNPROCESSABLE, Lane, LaneSettings, LaneTools
 from factsieve.engine.perform import Performer
+from factsieve.engine.poison import NamespaceStopped, PoisonSettings, Quarantine, refusal
 from factsieve.engine.ports import Gathered, Observer, Ports, QuietObserver
 from factsieve.engine.wave import Wave, WaveSettings
 from factsieve.wire import outbound
 from factsieve.wire.deadletters import dead_letter_message
 from factsieve.wire.inbound import Command, decode
 from factsieve.wire.topics import Limits, Topics
+
+_PROBE: Final = "This is known-good statement number {number}."
+_PROBE_KEY: Final = b"factsieve.probe"
+
+
+def _nothing() -> None:
+    """Do nothing: what a probe is told of its end."""
 
 
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +47,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     wave: WaveSettings = WaveSettings()
     lane: LaneSettings = LaneSettings()
     hold: HoldSettings = HoldSettings()
+    poison: PoisonSettings = PoisonSettings()
     max_in_flight: int = 4096
     batch_items: int = 128
     partitioner: Partitioner = "murmur2"
@@ -70,6 +80,7 @@ class Engine:
         stores = Stores(ports.facts, ports.ledger, ports.embedder)
         keys, max_age_s = settings.command_keys, settings.command_max_age_s
         self._commander = Commander(stores, settings.policies, self._desk, keys, max_age_s)
+        self._quarantine = Quarantine(settings.poison, self._probe, self._observer)
         self._tools = LaneTools(
             ports=ports,
             gathered=self._gathered,
@@ -80,6 +91,7 @@ class Engine:
             command=self._command_entry,
             reject=self._reject_item,
             is_gone=self._is_gone,
+            quarantine=self._quarantine,
         )
         self._lanes: dict[str, Lane] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -115,26 +127,48 @@ class Engine:
         return self._desk
 
     @property
+    def stopped_namespaces(self) -> int:
+        """Return how many namespaces have stopped, since an event of theirs can neither be decided nor be set aside."""
+        return self._quarantine.stopped
+
+    @property
     def failure(self) -> BaseException | None:
         """Return what a lane met that can not happen, if it did."""
         return self._failure
 
     async def submit(self, record: Record, done: Callable[[], None]) -> None:
-        """Take in a record; waits while too many are in flight. Raises only what a lane met that can not happen (Bug)."""
+        """Take in a record; waits while too many are in flight. Raises only what can not happen and can not be laid to one event."""
         while self._in_flight >= self._settings.max_in_flight and self._failure is None:
             await self._change()
         if self._failure is not None:
             raise self._failure
         self._in_flight += 1
+        try:
+            taken = await self._take_in(record, done)
+        except BaseException:  # cancelled while it waited, or a bug: it was not taken
+            self._release()
+            raise
+        if not taken:
+            self._release()  # neither done nor forgotten: it comes again with its partition
+
+    async def _take_in(self, record: Record, done: Callable[[], None]) -> bool:
+        """Queue a record or have it rejected. Returns False for one whose namespace has stopped."""
         partition = (record.topic, record.partition)
-        generation = self._generations[partition]
+        generation = self._generations.setdefault(partition, 0)
         try:
             self._check_partition(record)
-            event = decode(record, self._settings.limits, self._ports.clock.now())
+            event = await self._decoded(record)
         except BadInput as error:
+            namespace = (record.key or b"").decode("utf-8", "replace")
+            if error.code == UNPROCESSABLE and self._settings.poison.stops_namespace:
+                self._quarantine.stop(namespace, partition, error)
+            if self._quarantine.is_stopped(namespace):
+                return False
             self._rejecting[partition] += 1
             self._spawn(self._reject(record, error, done, generation))
-            return
+            return True
+        if self._quarantine.is_stopped(event.namespace):
+            return False
         item = Item(record, event, done, self._release, generation)
         lane = self._lanes.get(event.namespace)
         if lane is None:
@@ -143,6 +177,47 @@ class Engine:
             self._spawn(self._work(lane))
         else:
             lane.waiting.append(item)
+        return True
+
+    async def _decoded(self, record: Record) -> Candidate | Command:
+        """Return what a record says. Raises BadInput; the decoder's own failure is laid to the record if a known-good one is decoded."""
+        risk = self._ports.risk
+        value = record.value or b""
+        pause_s = self._settings.lane.retry_first_s
+        while True:
+            try:
+                async with risk.running(value):
+                    event = decode(record, self._settings.limits, self._ports.clock.now())
+            except BadInput:
+                risk.survived([value])
+                raise
+            except Transient as trouble:  # of the known-good statement that goes before a suspect
+                self._observer.waited(trouble.service, str(trouble))
+                await self._ports.clock.sleep(pause_s)
+                pause_s = min(2 * pause_s, self._settings.lane.retry_most_s)
+            except Exception as error:
+                risk.survived([value])
+                if not await self._quarantine.blames(error):
+                    raise
+                self._quarantine.refused()
+                raise refusal(error, 1) from error
+            else:
+                risk.survived([value])
+                return event
+
+    async def _probe(self, number: int) -> None:
+        """Send a known-good statement the way of every other, up to where something would be written. Raises whatever goes wrong."""
+        now = self._ports.clock.now()
+        text = _PROBE.format(number=number)  # another one each time: vectors of repeated texts are kept
+        value = msgspec.json.encode({"text": text, "source": Source.REMEMBER, "occurred_at": now})
+        record = Record(self._settings.topics.candidates, 0, 0, int(now.timestamp() * 1000), _PROBE_KEY, value)
+        event = decode(record, Limits(), now)
+        assert isinstance(event, Candidate)
+        await self._gathered.lookup.many([event.event_key])
+        wave = self._new_wave()
+        item = Item(record, event, _nothing, _nothing, 0)
+        [prepared] = await wave.prepare([(item, event)])
+        await wave.decide(prepared, pending=False)
 
     def _check_partition(self, record: Record) -> None:
         """Notice a key outside its partition: its namespace has two writers. Raises BadInput where that is to be refused."""
@@ -185,8 +260,9 @@ class Engine:
         except TimeoutError:
             pass
         finished = self._failure is None and not self._busy(wanted)
-        for partition in self._generations if wanted is None else wanted:
+        for partition in list(self._generations) if wanted is None else wanted:
             self._generations[partition] += 1
+            self._quarantine.forget(partition)
         return finished
 
     def _busy(self, partitions: set[tuple[str, int]] | None) -> bool:
@@ -239,12 +315,22 @@ class Engine:
     async def _work(self, lane: Lane) -> None:
         try:
             await lane.work()
+        except NamespaceStopped as stop:
+            self._stop_namespace(lane, stop)
         except Exception as error:
             self._fail(error)  # before its events are let go: nobody may take them for done
         finally:
             del self._lanes[lane.namespace]
             for item in (*lane.waiting, *lane.started):
                 item.close()
+
+    def _stop_namespace(self, lane: Lane, reason: NamespaceStopped) -> None:
+        place = next((item.partition for item in (*lane.started, *lane.waiting) if not item.closed), None)
+        try:
+            if place is not None:
+                self._quarantine.stop(lane.namespace, place, reason)
+        except Bug as error:
+            self._fail(error)
 
     async def _reject(self, record: Record, error: BadInput, done: Callable[[], None], generation: int) -> None:
         partition = (record.topic, record.partition)

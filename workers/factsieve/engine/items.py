@@ -17,7 +17,7 @@ class Item:
     """One event in a lane. `generation` is the partition's at submission: a later one means that it was taken away meanwhile.
 
     It ends once: finished (`done` is called, the offset may be committed) or dropped (it comes again, here or elsewhere). `released` is
-    called either way.
+    called either way. `failures` counts tries that it is to blame for, `waits` pauses between tries.
     """
 
     record: Record
@@ -26,6 +26,8 @@ class Item:
     released: Callable[[], None]
     generation: int
     closed: bool = False
+    failures: int = 0
+    waits: int = 0
 
     @property
     def partition(self) -> tuple[str, int]:

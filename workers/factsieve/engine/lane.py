@@ -7,7 +7,7 @@ insert-only record, read back, performed, told, and acknowledged. Nothing of the
 import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import msgspec
 
@@ -17,6 +17,7 @@ from factsieve.core.facts import Candidate
 from factsieve.core.undo import SCRUBBED_HASH
 from factsieve.engine.items import Item, Prepared, WaveLost
 from factsieve.engine.perform import Performer, ledger_fields, record_id_of
+from factsieve.engine.poison import NamespaceStopped, Quarantine, refusal
 from factsieve.engine.ports import Gathered, Observer, Ports
 from factsieve.engine.wave import Flush, Wave
 from factsieve.ports import Vector
@@ -24,6 +25,10 @@ from factsieve.wire.inbound import Command
 from factsieve.wire.ledger import decode_record, encode_record
 
 T = TypeVar("T")
+
+UNPROCESSABLE: Final = "unprocessable"
+_DOUBLINGS: Final = 16
+"""Of a pause, at most: far above the longest pause that is meant."""
 
 
 class LaneSettings(msgspec.Struct, frozen=True):
@@ -47,6 +52,7 @@ class LaneTools(msgspec.Struct, frozen=True):
     command: Callable[[Command, Wave], Awaitable[Entry]]
     reject: Callable[[Item, BadInput], Awaitable[None]]
     is_gone: Callable[[Item], bool]
+    quarantine: Quarantine
 
 
 class Lane:
@@ -57,11 +63,13 @@ class Lane:
         self.waiting: deque[Item] = deque()
         self.started: list[Item] = []
         self._tools = tools
+        self._singly = 0  # so many of the next events are taken one at a time: one of them made a wave fail
 
     async def work(self) -> None:
-        """Take waves until nothing waits."""
+        """Take waves until nothing waits. Raises NamespaceStopped, and whatever can not be laid to one event."""
         while self.waiting:
-            count = min(len(self.waiting), self._tools.settings.wave_events)
+            count = 1 if self._singly else min(len(self.waiting), self._tools.settings.wave_events)
+            self._singly = max(0, self._singly - 1)
             items = [self.waiting.popleft() for _ in range(count)]
             self.started = self._ours(items)
             try:
@@ -69,6 +77,8 @@ class Lane:
             except WaveLost:
                 self._tools.observer.fenced(len(self.started))
                 rest = self.started
+            except Exception as error:
+                rest = await self._failed(self.started, error)
             # What another worker recorded first, or what follows a repeated event, is looked up anew.
             self.waiting.extendleft(reversed(self._ours([item for item in rest if not item.closed])))
             self.started = []
@@ -92,6 +102,65 @@ class Lane:
                 pause_s = min(2 * pause_s, self._tools.settings.retry_most_s)
                 if any(self._tools.is_gone(item) for item in items):
                     raise WaveLost from error
+
+    # Events that fail
+
+    async def _failed(self, items: Sequence[Item], error: Exception) -> list[Item]:
+        """Take a failed wave apart, or judge the event that failed alone; return the events that are to be tried again."""
+        left = [item for item in items if not item.closed]
+        if not left:
+            raise error  # all was done, and what went wrong then can not be laid to any of them
+        if len(left) > 1:
+            self._singly = len(left)
+            return left
+        [item] = left
+        quarantine = self._tools.quarantine
+        blamed = isinstance(error, BadInput) or await quarantine.blames(error)
+        if not blamed and quarantine.settings.ends_on_outage:
+            raise error
+        try:
+            item.failures += blamed
+            if item.failures < quarantine.settings.tries and not isinstance(error, BadInput):
+                return await self._later(item)
+            return await self._insist(lambda _: self._set_aside(item, error), left)
+        except WaveLost:
+            self._tools.observer.fenced(1)
+            return left
+        except NamespaceStopped:
+            raise
+        except Exception as second:
+            raise NamespaceStopped(f"{self.namespace!r}: {second!r} while {error!r} was dealt with") from second
+
+    async def _later(self, item: Item) -> list[Item]:
+        """Let some time pass, and have the event tried again alone."""
+        settings = self._tools.settings
+        pause_s = min(settings.retry_first_s * 2 ** min(item.waits, _DOUBLINGS), settings.retry_most_s)
+        item.waits += 1
+        await self._tools.ports.clock.sleep(pause_s)
+        self._singly += 1
+        return [item]
+
+    async def _set_aside(self, item: Item, error: Exception) -> list[Item]:
+        """Refuse an event, unless it is in the ledger: then it must be performed."""
+        await self._hold_fence([item])
+        key = item.event.event_key
+        [pointer] = await self._tools.gathered.lookup.many([key])
+        if pointer is None:
+            [body] = await self._tools.gathered.records.many([record_id_of(self.namespace, key)])
+            if body is not None:  # recorded, and the pointers not written yet: then it is found when it is tried again
+                await self._tools.performer.perform(decode_record(body))
+                self._singly += 1
+                return [item]
+        why = refusal(error, item.failures)
+        if pointer is not None:
+            raise NamespaceStopped(
+                f"{self.namespace!r}: event {item.event.event_id!r} is recorded, but {why}"
+            ) from error
+        if self._tools.quarantine.settings.stops_namespace:
+            raise NamespaceStopped(f"{self.namespace!r}: event {item.event.event_id!r}: {why}") from error
+        await self._tools.reject(item, why)
+        self._tools.quarantine.refused()
+        return []
 
     async def _take(self, items: Sequence[Item]) -> list[Item]:
         """Handle the first run of events that are all known, or all new; return those that are left."""
@@ -164,6 +233,8 @@ class Lane:
                     pending = []
                     entry = await self._entry(item, prepared.get(id(item)), wave, pending=False)
             except BadInput as error:  # at the first attempt or at the second
+                if error.code == UNPROCESSABLE:
+                    raise  # dealt with like any event that fails: the ledger is asked first
                 await self._tools.reject(item, error)
                 continue
             pending.append((item, entry))
@@ -197,6 +268,8 @@ class Lane:
             await self._insist(lambda _: self._tools.performer.perform(theirs), items)
             raise WaveLost
         self._tools.observer.recorded(len(entries))
+        self._tools.quarantine.decided()
+        self._tools.ports.risk.survived(item.event.text for item in items if isinstance(item.event, Candidate))
         known = wave.new_vectors(entries)
         await self._insist(lambda _: self._perform(record, known, items), items)
         await self._insist(lambda _: self._tell(pending), items)

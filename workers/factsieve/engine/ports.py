@@ -1,8 +1,9 @@
 """The ports that an engine drives, gathered for lanes: every call of many lanes becomes one."""
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from factsieve.ports import (
     Near,
     NeighbourQuery,
     Outbox,
+    Risk,
     Vector,
 )
 
@@ -90,6 +92,14 @@ class Observer(Protocol):
         """An event's key belongs to another partition."""
         ...
 
+    def failed(self, error: str) -> None:
+        """A try of an event ended with an error that no event should cause; `error` is its class."""
+        ...
+
+    def probe_failed(self, error: str) -> None:
+        """After that a known-good statement failed too: the event is not to blame, and waits."""
+        ...
+
 
 class QuietObserver:
     """An observer that keeps nothing."""
@@ -136,6 +146,12 @@ class QuietObserver:
     def saw_wrong_partition(self) -> None:
         """Keep nothing."""
 
+    def failed(self, error: str) -> None:
+        """Keep nothing."""
+
+    def probe_failed(self, error: str) -> None:
+        """Keep nothing."""
+
 
 class HoldsAll:
     """A fence for a process that shares its input with nobody."""
@@ -143,6 +159,22 @@ class HoldsAll:
     def holds(self, topic: str, partition: int) -> bool:
         """Return True."""
         return True
+
+
+class NoRisk:
+    """Keeps no marks: for processes that nobody starts again."""
+
+    def is_suspect(self, content: str | bytes) -> bool:
+        """Return False."""
+        return False
+
+    @asynccontextmanager
+    async def running(self, *contents: str | bytes) -> AsyncIterator[None]:
+        """Do nothing."""
+        yield
+
+    def survived(self, contents: Iterable[str | bytes]) -> None:
+        """Do nothing."""
 
 
 @dataclass(frozen=True)
@@ -158,6 +190,7 @@ class Ports:
     outbox: Outbox
     clock: Clock
     fence: Fence
+    risk: Risk = field(default_factory=NoRisk)
 
 
 class Gathered:
@@ -197,7 +230,14 @@ class Gathered:
 
         async def embed(texts: list[str]) -> list[Vector]:
             unique = list(dict.fromkeys(texts))
-            vectors = dict(zip(unique, await ports.embedder.embed(unique), strict=True))
+            alone = [text for text in unique if ports.risk.is_suspect(text)]
+            vectors: dict[str, Vector] = {}
+            if together := [text for text in unique if text not in set(alone)] if alone else unique:
+                async with ports.risk.running(*together):
+                    vectors = dict(zip(together, await ports.embedder.embed(together), strict=True))
+            for text in alone:
+                async with ports.risk.running(text):
+                    [vectors[text]] = await ports.embedder.embed([text])
             return [vectors[text] for text in texts]
 
         def batched(

@@ -80,11 +80,13 @@ class Wave:
         return prepared
 
     async def _find_in_window(self, prepared: Sequence[Prepared]) -> None:
-        asking = [
-            p
-            for p in prepared
-            if p.candidate.source in self._settings.window_sources and not names_relative_time(p.candidate.text)
-        ]
+        asking = []
+        for p in prepared:
+            if p.candidate.source in self._settings.window_sources:
+                async with self._ports.risk.running(p.candidate.text):
+                    is_relative = names_relative_time(p.candidate.text)
+                if not is_relative:
+                    asking.append(p)
         if not asking:
             return
         namespace = asking[0].candidate.namespace
@@ -180,7 +182,9 @@ class Wave:
             await self._find_near([p])
         case = await self._full_case(p, known, pending=pending)
         for _ in range(_STEP_LIMIT):
-            match decide(case):
+            async with self._ports.risk.running(p.candidate.text):
+                step = decide(case)
+            match step:
                 case Ruling() as ruling:
                     return case, ruling
                 case LookBack():
@@ -195,7 +199,8 @@ class Wave:
     async def _recognised(self, p: Prepared) -> tuple[Case, Ruling | None]:
         """Return the case without neighbours, and the ruling where it needs none."""
         case = self._case(p)
-        ruling = recognise(case)
+        async with self._ports.risk.running(p.candidate.text):
+            ruling = recognise(case)
         if ruling is None and p.exact is None:  # the window named a fact that has changed since
             await self._find_exact([p])
             case = self._case(p)

@@ -147,6 +147,16 @@ class Metrics:
         """A vector stands for too little of its text: `truncated` or `unknown_tokens`."""
         self._counters["vectors_distrusted_total"].labels(cause=cause).inc()
 
+    def failed(self, error: str) -> None:
+        """A try of an event ended with an error that no event should cause."""
+        del error
+        self._counters["event_tries_failed_total"].inc()
+
+    def probe_failed(self, error: str) -> None:
+        """After that a known-good statement failed too."""
+        del error
+        self._counters["probes_failed_total"].inc()
+
     def saw_wrong_partition(self) -> None:
         """An event's key belongs to another partition."""
         self._counters["wrong_partitions_seen_total"].inc()

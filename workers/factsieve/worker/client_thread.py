@@ -13,6 +13,7 @@ from aiokafka.consumer.group_coordinator import GroupCoordinator
 from aiokafka.errors import (
     CommitFailedError,
     ConsumerStoppedError,
+    CorruptRecordException,
     GroupAuthorizationFailedError,
     IllegalStateError,
     KafkaError,
@@ -56,6 +57,10 @@ class Fetched(dict[TP, list[Any]]):
         self.serial = serial
 
 
+def _nothing() -> None:
+    """Do nothing."""
+
+
 class Coupling:
     """What the consumer is connected to; handed to the transport, which Faust itself builds."""
 
@@ -79,6 +84,10 @@ class Coupling:
         self.commits_total = 0
         self.commit_failures_total = 0
         self.drain_timeouts_total = 0
+        self.fetch_failures_total = 0
+        self.on_assigned: Callable[[], None] = (
+            _nothing  # called in the event loop, before the first record of an assignment
+        )
         self.is_joined = False  # an assignment (perhaps an empty one) was received and not revoked
 
 
@@ -202,7 +211,12 @@ class SafeConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] #
             after = self._positions()
             if any(after.get(tp, position) > position for tp, position in before.items()):
                 raise Bug(f"records were taken from the client and lost: {error!r}") from error
-            log.warning("fetch_failed", error=repr(error), retriable=error.retriable)
+            self.coupling.fetch_failures_total += 1
+            if isinstance(error, CorruptRecordException):
+                # The client stands still at the batch that it can not read. Passing over it would lose records that nobody has seen.
+                log.error("batch_corrupt", error=repr(error), positions=_stated(before))
+            else:
+                log.warning("fetch_failed", error=repr(error), retriable=error.retriable)
             await asyncio.sleep(_ERROR_PAUSE_S)
             return {}
 
@@ -255,3 +269,8 @@ class SafeConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] #
         committed_reads = self.coupling.isolation_level == "read_committed"
         end = state.lso if committed_reads else state.highwater
         return max(0, int(end or 0) - int(state.position))
+
+
+def _stated(positions: Mapping[Any, int]) -> dict[str, int]:
+    """Return where the client will read next, by partition, for the log."""
+    return {f"{tp.topic}-{tp.partition}": position for tp, position in positions.items()}

@@ -217,6 +217,7 @@ class SafeConsumer(driver.Consumer):  # type: ignore[misc] # untyped upstream
             self._turned.set()
             names = sorted((tp.topic, tp.partition) for tp in assigned)
             if not self.is_closing:
+                coupling.on_assigned()
                 coupling.feeds.open(names)
                 coupling.fence.assign(names)
             await super().on_partitions_assigned(assigned, generation_id)

@@ -1,6 +1,7 @@
 """One production worker, put together from settings and run until it is asked to stop."""
 
 import asyncio
+import itertools
 import math
 import time
 from collections.abc import Callable
@@ -26,6 +27,7 @@ from factsieve.worker.consumer import SafeConsumer
 from factsieve.worker.feeds import FeedLimits
 from factsieve.worker.fence import TopicPartition
 from factsieve.worker.run import EXIT_UNREACHABLE, RunOptions, run_worker
+from factsieve.worker.suspects import Suspects
 
 log = structlog.get_logger(__name__)
 
@@ -105,7 +107,8 @@ async def _serve(settings: Settings) -> int:
             client_id=f"{settings.kafka.client_id}-outbox",
         )
         await _check_window(window)
-        judges = build_judges(settings, profile=settings.threshold_profile())
+        suspects = _suspects(settings, stores.embedder, lambda: judges)
+        judges = build_judges(settings, profile=settings.threshold_profile(), risk=suspects)
         engines: list[Engine] = []
         apps: list[SieveApp] = []
 
@@ -126,12 +129,16 @@ async def _serve(settings: Settings) -> int:
                 partition_count=partition_count,
                 on_failure=context.on_bug,
                 judges=judges,
+                risk=suspects,
             )
             engines.append(engine)
             return engine
 
         app = make_app(worker_config(settings), make_engine)
         apps.append(app)
+        if suspects is not None:
+            app.coupling.on_assigned = suspects.absorb
+            metrics.observe("suspects_known", lambda: suspects.count)
         metrics.built(
             version=__version__,
             embedder=stores.embedder.fingerprint,
@@ -145,9 +152,38 @@ async def _serve(settings: Settings) -> int:
             stores={"qdrant": stores.facts.check, "ledger": stores.ledger.check, "redis": window.check},
             closers=(outbox.stop, window.close, judges.close),
             loop_limit_s=settings.worker.loop_limit_s,
-            excuse=lambda: metrics.excuse(_EXCUSE_RETRIES * settings.engine.retry_most_s),
+            excuse=lambda: metrics.excuse(_EXCUSE_RETRIES * settings.engine.retry_most_s) or _parked(engines[0]),
         )
-        return await run_worker(app, options)
+        try:
+            return await run_worker(app, options)
+        finally:
+            if suspects is not None:
+                suspects.close()
+
+
+def _parked(engine: Engine) -> str | None:
+    """Return that all that is left waits for stopped namespaces, if it does: a restart would try them again, and again."""
+    stopped = engine.stopped_namespaces
+    return f"{stopped} namespaces have stopped" if stopped and not engine.in_flight else None
+
+
+def _suspects(settings: Settings, embedder: Embedder, judges: Callable[[], Judges]) -> Suspects | None:
+    """Return the marks of what is being worked on; None, with a warning, where the folder can not be written."""
+    numbers = itertools.count(1)
+
+    async def probe() -> None:
+        number = next(numbers)
+        await embedder.embed([f"This is known-good statement number {number} of this process."])
+        if (nli := judges().nli) is not None:
+            await nli.probe(number)
+
+    folder = settings.worker.state_dir / "marks"
+    models = f"{__version__}/{embedder.fingerprint}/{settings.judge.effective_name}"
+    try:
+        return Suspects(folder, by=models, deaths=settings.worker.poison_deaths, probe=probe)
+    except OSError as error:
+        log.warning("marks_unavailable", folder=str(folder), error=str(error))
+        return None
 
 
 async def _check_window(window: RedisWindow) -> None:
@@ -198,6 +234,8 @@ def _observe(metrics: Metrics, app: SieveApp, engine: Engine, outbox: KafkaOutbo
     metrics.observe("rebalances_total", lambda: app.coupling.rebalances_total)
     metrics.observe("commits_total", lambda: app.coupling.commits_total)
     metrics.observe("commit_failures_total", lambda: app.coupling.commit_failures_total)
+    metrics.observe("fetches_failed_total", lambda: app.coupling.fetch_failures_total)
+    metrics.observe("namespaces_stopped", lambda: engine.stopped_namespaces)
     metrics.observe("drain_timeouts_total", lambda: app.coupling.drain_timeouts_total)
     metrics.observe("messages_sent_total", lambda: outbox.sent_total)
     metrics.observe("messages_failed_total", lambda: outbox.failed_total)
