@@ -173,6 +173,16 @@ ROWS: Final[tuple[tuple[str, tuple[Panel, ...]], ...]] = (
                 "ops",
             ),
             Panel(
+                "What fails", "Tries and known-good statements that failed, fetches that failed, an hour; what stands still or is suspected.",
+                (
+                    ("sum(increase(factsieve_event_tries_failed_total{$m}[1h]))", "tries"),
+                    ("sum(increase(factsieve_probes_failed_total{$m}[1h]))", "known-good statements"),
+                    ("sum(increase(factsieve_fetches_failed_total{$m}[1h]))", "fetches"),
+                    ("sum(factsieve_namespaces_stopped{$m})", "namespaces stopped"),
+                    ("sum(factsieve_suspects_known{$m})", "suspects after a crash"),
+                ),
+            ),
+            Panel(
                 "Waves", "Events that a namespace decided and recorded together, and waves a second.",
                 (*quantiles("factsieve_wave_events", ""), (rate("factsieve_wave_events_count"), "waves a second")),
             ),
