@@ -21,6 +21,7 @@ from factsieve.localstack.qdrant_values import Json, call_engine, engine_value
 
 DEFAULT_LIMIT: Final = 10
 CONFIG_FILE: Final = "collection.json"
+_COPY_POINTS: Final = 500
 _ENCODER: Final = msgspec.msgpack.Encoder()
 _NO_VECTOR: Final = "unused"
 """The engine wants a vector in its configuration: a collection without vectors has a sparse one, which no point ever fills."""
@@ -43,6 +44,13 @@ class Collection:
     def create(cls, folder: Path, config: wire.CreateCollection) -> Collection:
         """Make the collection. It exists once its configuration is in place, which is the last step."""
         config.vectors = values.checked_vectors(config.vectors)
+        collection = cls._make(folder, config)
+        collection._write_config()
+        return collection
+
+    @classmethod
+    def _make(cls, folder: Path, config: wire.CreateCollection) -> Collection:
+        """Make everything but the configuration file."""
         folder.mkdir(parents=True)
         vectors = config.vectors
         no_vector = {_NO_VECTOR: edge.EdgeSparseVectorParams()}
@@ -55,9 +63,7 @@ class Collection:
                 max_search_threads=1,
             ),
         )
-        collection = cls(folder, config, shard)
-        collection._write_config()
-        return collection
+        return cls(folder, config, shard)
 
     @classmethod
     def open(cls, folder: Path) -> Collection:
@@ -75,6 +81,26 @@ class Collection:
         """Flush and close."""
         self.flush()
         self._shard.close()
+
+    def copy_to(self, folder: Path) -> None:
+        """Write everything that the collection holds now, and nothing that it ever held, to a new folder; complete when this returns.
+
+        The engine keeps overwritten payloads and vectors in its segments and in its log.
+        """
+        copy = Collection._make(folder, self.config)
+        for field, params in self._indexes.items():
+            copy.create_index(wire.CreateIndex(field_name=field, field_schema=params))
+        following: edge.PointId | None = None
+        while True:
+            request = edge.ScrollRequest(offset=following, limit=_COPY_POINTS, with_payload=True, with_vector=True)
+            points, following = call_engine(self._shard.scroll, request)
+            if points:
+                made = [edge.Point(point.id, point.vector or {}, point.payload) for point in points]
+                copy._update(edge.UpdateOperation.upsert_points(made, None, None))
+            if following is None:
+                break
+        copy.close()
+        copy._write_config()
 
     # Writes
 

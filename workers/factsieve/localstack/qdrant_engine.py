@@ -14,6 +14,9 @@ from factsieve.localstack.qdrant_collection import CONFIG_FILE, Collection
 from factsieve.localstack.qdrant_decode import ApiError
 
 LONGEST_NAME: Final = 255
+COPY: Final = "!copy"
+"""Ends the name of a folder that is to replace another one; no collection's folder has an exclamation mark in its name."""
+
 _BAD_NAME: Final = re.compile(r'[<>:"/\\|?*\x00-\x1f]')
 
 
@@ -33,6 +36,8 @@ class Engine:
         self._root.mkdir(parents=True, exist_ok=True)
         self._lock = _lock(folder / "lock")
         self._collections: dict[str, Collection] = {}
+        for copy in sorted(self._root.glob(f"*{COPY}")):
+            self._finish(copy)
         for place in sorted(self._root.iterdir()):
             if (place / CONFIG_FILE).exists():
                 self._collections[unquote(place.name)] = Collection.open(place)
@@ -73,6 +78,33 @@ class Engine:
         shutil.rmtree(place)
         return True
 
+    def compact(self, name: str) -> tuple[int, int]:
+        """Rewrite a collection's folder without what was overwritten or deleted; return its bytes before and after.
+
+        Whenever this is interrupted, the collection is whole when the folder is opened again. Raises ApiError (404).
+        """
+        old = self.collection(name)
+        place = self._root / quote(name, safe="")
+        before = _size(place)
+        copy = place.with_name(place.name + COPY)
+        old.copy_to(copy)
+        del self._collections[name]
+        old.close()
+        self._finish(copy)
+        self._collections[name] = Collection.open(place)
+        return before, _size(place)
+
+    @staticmethod
+    def _finish(copy: Path) -> None:
+        """Put a complete copy in the place of what it was copied from; remove one that is not complete."""
+        if not (copy / CONFIG_FILE).exists():
+            shutil.rmtree(copy)
+            return
+        place = copy.with_name(copy.name.removesuffix(COPY))
+        if place.exists():
+            shutil.rmtree(place)
+        copy.rename(place)
+
     def flush(self) -> None:
         """Flush every collection that changed."""
         for one in self._collections.values():
@@ -83,6 +115,10 @@ class Engine:
         while self._collections:
             self._collections.popitem()[1].close()
         self._lock.close()
+
+
+def _size(folder: Path) -> int:
+    return sum(one.stat().st_size for one in folder.rglob("*") if one.is_file())
 
 
 def _lock(path: Path) -> IO[str]:

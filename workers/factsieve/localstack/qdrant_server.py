@@ -34,6 +34,9 @@ VERSION: Final = "1.20.0"
 """The version of Qdrant whose API this follows (of the client package that it was checked against)."""
 
 TITLE: Final = "factsieve local engine (qdrant-edge) with a part of Qdrant's REST API"
+COMPACT: Final = ["factsieve", "compact"]
+"""The path of the one request that Qdrant does not have: it rewrites all folders without what was overwritten, while others wait."""
+
 FLUSH_INTERVAL_S: Final = 3.0
 FLUSH_SHARE: Final = 0.05
 """Requests wait while a flush runs (0.4 s with 60,000 points): the pauses between flushes grow so that it takes no more of the time."""
@@ -85,7 +88,9 @@ class Api:
         self._decode_batch = Decoder(wire.Batch)
 
     def answer(self, method: str, path: list[str], body: bytes, params: dict[str, str]) -> Json:
-        """Return the result of a request on `/collections`. Raises ApiError."""
+        """Return the result of a request on `/collections`, or of the one of our own. Raises ApiError."""
+        if path == COMPACT:
+            return self._compact(method, params)
         if len(path) == 1 and method == "GET":
             decode_params(wire.NoParams, params)
             return {"collections": [{"name": name} for name in self._engine.names()]}
@@ -95,6 +100,13 @@ class Api:
         if handler is None or not name:
             raise not_here(f"{method} /{'/'.join(path)}")
         return handler(name, rest, body, params)
+
+    def _compact(self, method: str, params: dict[str, str]) -> Json:
+        if method != "POST":
+            raise not_here(f"{method} /{'/'.join(COMPACT)}")
+        decode_params(wire.NoParams, params)
+        done = {name: self._engine.compact(name) for name in self._engine.names()}
+        return {name: {"bytes_before": before, "bytes_after": after} for name, (before, after) in done.items()}
 
     def _read(self, decode: Decoder[Any], perform: Callable[[Collection, Any], Json]) -> Handler:
         def handle(name: str, _rest: list[str], body: bytes, params: dict[str, str]) -> Json:
@@ -173,10 +185,11 @@ class Server:
         """Answer one request."""
         started = time.perf_counter()
         path = [unquote(part) for part in request.rel_url.raw_path.strip("/").split("/")]
-        if path[0] != "collections":
+        if path[0] != "collections" and path != COMPACT:
             return _outside_collections(request.method, path)
         try:
-            result = self._api.answer(request.method, path, await _body(request), dict(request.rel_url.query))
+            body = await _body(request)
+            result = self._api.answer(request.method, path, body, dict(request.rel_url.query))
         except ApiError as error:
             if error.status >= 500 and error.status != 501:
                 _log.error("RequestFailed", method=request.method, path=request.path, error=str(error))
