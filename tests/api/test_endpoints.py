@@ -281,37 +281,35 @@ def test_a_fact_is_withdrawn_and_one_is_erased(live: Live, ops: httpx.Client) ->
 
 
 def test_a_command_that_is_refused_says_why(live: Live, ops: httpx.Client) -> None:
-    """409 with the worker's reason, in the dry run the same as an outcome."""
+    """409 with the worker's reason, which the dry run foretells; a body that says nothing never leaves."""
     namespace = live.fresh("refused")
-    (told,) = live.remember({"namespace": namespace, "text": "The gate code is 4711."})
-    url = f"/v1/decisions/{told['decision_id']}/review"
-    target = {"decision": "supersede", "targets": [str(uuid.uuid4())]}
-    preview = ops.post(url, params={"dry_run": "true"}, json=target).json()
-    refused = ops.post(url, json=target)
+    texts = ("The API listens on port 1", "The API listens on port 2", "The API listens on port 3")
+    _, middle, last = live.remember(*({"namespace": namespace, "text": text} for text in texts))
+    url = f"/v1/decisions/{middle['decision_id']}"
+    preview = ops.post(f"{url}/revert", params={"dry_run": "true"}).json()
+    refused = ops.post(f"{url}/revert")
     assert preview["outcome"] == "refused"
     assert (refused.status_code, refused.json()["code"]) == (409, "refused")
     assert refused.json()["detail"] == preview["reason"]
-    neither = ops.post(url, json={})
+    assert last["decision_id"] in refused.json()["detail"]
+    neither = ops.post(f"{url}/review", json={})
     assert (neither.status_code, neither.json()["errors"][0]["code"]) == (422, "missing_field")
 
 
 def test_a_flagged_fact_is_decided(live: Live, ops: httpx.Client) -> None:
-    """What the rules could not decide is flagged, and decided by its decision's id."""
+    """What the rules could not decide is flagged, found as such, and decided by its decision's id."""
     namespace = live.fresh("flagged")
-    for one, other in (
-        ("Project Heron deadline is 15 May.", "The deadline of project Heron might be 22 June."),
-        ("Lena's favourite colour is blue.", "Lena rather likes green now, I think."),
-        ("The office is on the third floor.", "The office moved up, to the fourth floor perhaps."),
-    ):
-        told = live.remember({"namespace": namespace, "text": one}, {"namespace": namespace, "text": other})
-        flagged = [decision for decision in told if decision["review"]]
-        if flagged:
-            break
-    else:
-        pytest.skip("the rules decided all of them: no flag to decide")
-    done = ops.post(f"/v1/decisions/{flagged[0]['decision_id']}/review", json={"decision": "add"})
-    assert done.status_code == 200, done.text
-    assert done.json()["outcome"] in ("applied", "no_op")
+    live.remember(
+        {"namespace": namespace, "text": "We use Redis for caching.", "occurred_at": "2025-01-01T09:00:00Z"},
+        {"namespace": namespace, "text": "We use Memcached for caching.", "occurred_at": "2025-01-02T09:00:00Z"},
+    )
+    (flagged,) = ops.get("/v1/decisions", params={"namespace": namespace, "review": "true"}).json()["decisions"]
+    url = f"/v1/decisions/{flagged['decision_id']}/review"
+    body = {"decision": "supersede", "targets": flagged["conflicts_with"]}
+    assert ops.post(url, params={"dry_run": "true"}, json=body).json()["outcome"] == "applied"
+    assert ops.post(url, json=body).json()["outcome"] == "applied"
+    left = ops.get("/v1/facts", params={"namespace": namespace}).json()["facts"]
+    assert [one["text"] for one in left] == ["We use Memcached for caching."]
 
 
 def test_what_is_under_way_is_answered_202_with_where_it_will_be(live: Live, ops: httpx.Client) -> None:

@@ -27,7 +27,7 @@ CALLER: Final = "factsieve.caller"
 """Where a request's scope holds the name of the token that it came with."""
 
 _REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._:-]{1,128}")
-_WAITING: Final = re.compile(r"/stream$|^/v1/(facts|decisions)/[^/]+/(retract|erase|revert|review)$")
+_WAITING: Final = re.compile(r"/stream$|^/(v1|activity)/(facts|decisions)/[^/]+/(retract|erase|revert|review)$")
 _PROBES: Final = frozenset({"/healthz", "/readyz", "/metrics"})
 _CHECK: Final = "/v1/dedup-check"
 _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
