@@ -9,7 +9,7 @@ from factsieve.adapters.memory import MemoryFacts, MemoryLedger
 from factsieve.core.facts import Kind
 from factsieve.core.story import Story
 from factsieve.operations import asking, story
-from factsieve.operations.story import decisions_of, tell_story
+from factsieve.operations.story import tell_story
 from tests.engine.harness import World, always
 from tests.engine.test_commands import WIDE
 
@@ -91,11 +91,3 @@ def test_a_long_story_says_that_it_is_shortened(monkeypatch: pytest.MonkeyPatch)
     [current] = [fact for fact in world.current() if fact.text == NEW]
     monkeypatch.setattr(story, "MAX_RECORDS", 1)
     assert told(world, current.fact_id).shortened
-
-
-def test_decisions_come_from_the_ledger_as_the_topic_told_them() -> None:
-    """Field by field; unknown ids are left out."""
-    world = replaced()
-    wanted = {one["decision_id"]: one for one in world.decisions()}
-    found = asyncio.run(decisions_of(world.ledger, [*wanted, "01943a5c-3f80-7a1b-9c2d-0123456789ab"]))
-    assert found == wanted

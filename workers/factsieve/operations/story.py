@@ -1,6 +1,5 @@
-"""A fact's story from the stores, and single decisions from the ledger: what is older than the decision log's memory."""
+"""A fact's story, from the stores and the ledger."""
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from factsieve.core.facts import Fact
@@ -11,21 +10,9 @@ from factsieve.wire.ledger import decode_record
 
 if TYPE_CHECKING:
     from factsieve.assembly.wiring import Stores
-    from factsieve.ports import Ledger
 
 MAX_RECORDS: Final = 500
 """So many ledger records are read for one story at most; what a story then lacks, it says."""
-
-
-async def decisions_of(ledger: "Ledger", decision_ids: list[str]) -> Mapping[str, dict[str, Any]]:
-    """Return those decisions that the ledger knows, by id, as `fact-decisions` tells them. Raises Transient."""
-    pointers = await ledger.decided(decision_ids)
-    records = await ledger.records(sorted({pointer.record_id for pointer in pointers.values()}))
-    return {
-        decision_id: value_of(decode_record(records[pointer.record_id]).entries[pointer.index])
-        for decision_id, pointer in pointers.items()
-        if pointer.record_id in records
-    }
 
 
 async def tell_story(stores: "Stores", head: Fact) -> Story:
