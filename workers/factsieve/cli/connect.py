@@ -81,6 +81,24 @@ def connect(state_dir: Path | None, config: Path | None, assignments: list[str] 
     return connected_to(settings, local=False)
 
 
+def stopped_stack(state_dir: Path | None, config: Path | None) -> Path | None:
+    """Return the folder of the vector store of a local stack that does not run, None where one runs or the settings name an address.
+
+    Raises BadSettings.
+    """
+    from factsieve.assembly.settings import load_settings
+    from factsieve.localstack.stack import is_running, read_state
+
+    folder = state_dir or DEFAULT_STATE_DIR
+    state = read_state(folder)
+    if state is not None and is_running(state.owner):
+        return None
+    stored = folder / "qdrant"
+    if state_dir is None and (not stored.is_dir() or _names_an_address(load_settings({}, path=config))):
+        return None
+    return stored
+
+
 def _running_stack(state_dir: Path | None) -> "StackState | None":
     from factsieve.localstack.process import LocalStackError
     from factsieve.localstack.stack import is_running, read_state
