@@ -15,8 +15,10 @@ from factsieve import __version__
 from factsieve.cli import (
     activity,
     api,
+    audit,
     backup,
     calibrate,
+    compact,
     config,
     decide,
     demo,
@@ -78,6 +80,7 @@ app.command("decide")(decide.decide)
 app.command("calibrate")(calibrate.calibrate)
 app.command("evaluate")(evaluate.evaluate)
 app.command("whatif")(whatif.whatif)
+app.command("audit")(audit.audit)
 app.command("facts")(facts.facts)
 app.command("history")(facts.history)
 app.command("activity")(activity.activity)
@@ -89,6 +92,7 @@ app.command("export")(backup.export)
 app.command("import")(backup.import_)
 app.command("replay")(replay.replay)
 app.command("rebuild")(rebuild.rebuild)
+app.command("compact")(compact.compact)
 app.command("worker")(services.worker)
 app.command("api")(api.api)
 app.add_typer(topics.app, name="topics")

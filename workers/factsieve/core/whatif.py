@@ -212,12 +212,12 @@ class Recorded:
                 verdict, choice=None, failure=(decision.review or "").removeprefix(_NO_ANSWER)
             )
         index = {scored.fact.fact_id: i for i, scored in reversed(list(enumerate(ask.facts)))}
-        about = note.targets or (decision.matched_id, *decision.superseded_ids)  # older records do not name them
-        targets = (
-            ()
-            if note.choice is Kind.ADD
-            else tuple(index[one] for one in dict.fromkeys(about) if one is not None and one in index)
-        )
+        named: tuple[str | None, ...] = note.targets or (
+            decision.matched_id,
+            *decision.superseded_ids,
+        )  # older records name none
+        about = [one for one in dict.fromkeys(named) if one is not None and one in index]
+        targets = () if note.choice is Kind.ADD else tuple(index[one] for one in about)
         return msgspec.structs.replace(
             verdict,
             targets=targets,
