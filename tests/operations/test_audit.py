@@ -80,7 +80,13 @@ def test_groups_and_conflicts_are_told_with_the_decision_that_let_them_through()
 
 def test_the_largest_group_comes_first() -> None:
     """Three of a kind before two of a kind; what is not shown is counted."""
-    world = added(PORT, SAME, "the Harbor API listens on port 8080", "Ella plays the piano.", "ELLA plays the piano.")
+    world = added(
+        PORT,
+        SAME,
+        "the Harbor API listens on port 8080",
+        "The old clock ticks on wall 7.",
+        "The old clock is ticking on wall 7.",
+    )
     scan, _ = audited(world)
     value = told(scan, world, limit=1)
     assert [group["size"] for group in value["duplicates"]["largest"]] == [3]
