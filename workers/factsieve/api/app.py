@@ -1,7 +1,5 @@
 """The ASGI application: a function of its context."""
 
-from importlib import import_module
-from importlib.util import find_spec
 from typing import Any, Final
 
 from fastapi import FastAPI, Request, Response
@@ -10,7 +8,7 @@ from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 
 from factsieve import __version__
-from factsieve.api import reference
+from factsieve.api import page, reference
 from factsieve.api.border import Border
 from factsieve.api.context import ApiContext
 from factsieve.api.models import ProblemDocument
@@ -50,18 +48,12 @@ def make_app(context: ApiContext) -> FastAPI:
     for module in (dedup, candidates, facts, decisions, orders, probes):
         app.include_router(module.router)
     app.include_router(reference.router)
-    _mount_page(app)
+    app.include_router(page.router)
     app.openapi = lambda: _document(app)  # type: ignore[method-assign]
     for kind in (HTTPException, RequestValidationError, BadInput):
         app.add_exception_handler(kind, _answer)
     app.add_middleware(Border, context=context)
     return app
-
-
-def _mount_page(app: FastAPI) -> None:
-    if find_spec("factsieve.api.page") is None:
-        return
-    app.include_router(import_module("factsieve.api.page").router)
 
 
 async def _answer(request: Request, error: Exception) -> Response:

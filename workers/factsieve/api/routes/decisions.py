@@ -40,6 +40,9 @@ Value = dict[str, Any]
 HEARTBEAT_S: Final = 15.0
 """So often a silent stream says that it lives."""
 
+UNDER_WAY_S: Final = 60.0
+"""A decision that the ledger has and the log does not tell within this time is told from the ledger."""
+
 DecisionId = Annotated[
     str,
     Path(
@@ -121,10 +124,12 @@ async def decisions(
     page = context.log.find(wanted, limit=limit, before=cursor)
     items, following = page.items, page.next
     if not items and cursor is None:
-        found = await _one_event(context, wanted, ce_source)
-        if found is None and wait:
-            found = await context.log.wait_for(wanted, min(wait, context.settings.api.wait_limit_s))
-        items = [] if found is None else [found]
+        recorded_one = await _one_event(context, wanted, ce_source)
+        if recorded_one is not None and not _is_under_way(context, recorded_one):
+            items = [recorded_one]
+        elif wait:
+            told = await context.log.wait_for(wanted, min(wait, context.settings.api.wait_limit_s))
+            items = [] if told is None else [told]
     return reply({"decisions": items, "next": following, "complete_since": _complete_since(context)})
 
 
@@ -141,6 +146,15 @@ async def _one_event(context: ApiContext, wanted: DecisionFilter, ce_source: str
         return None
     found = await recorded(context.stores.ledger, context.connected.topics, ids.decision_id(key))
     return found if found is not None and _seen(found, wanted.namespaces) else None
+
+
+def _is_under_way(context: ApiContext, value: Value) -> bool:
+    """Return whether a decision was recorded so lately that its effects may not be there yet; the log tells it when they are."""
+    decided_at = times.parse_rfc3339(value["decided_at"])
+    forgotten = context.log.complete_since
+    if forgotten is not None and decided_at.timestamp() <= forgotten:
+        return False
+    return (context.clock.now() - decided_at).total_seconds() < UNDER_WAY_S
 
 
 def _complete_since(context: ApiContext) -> str | None:
