@@ -7,7 +7,7 @@ It needs nothing of factsieve but its topics, and is meant to be copied. What is
 
 - **The key is the namespace**, and so is the field in the value: one user's statements stay in order.
 - **An event has a name of its own** (`ce_source` and `ce_id`, here conversation and place in it). Sending it again, after a time-out or
-  a restart, is then no new statement: the same decision comes back.
+  a restart, is then no new statement: the same decision comes back. The value must be the same, which is why the time is in `ce_time`.
 - **Nobody has to wait.** The answer is for the user's eyes. A loop that does not care sends and goes on.
 
 Which of a user's sentences are statements is your model's job; here, whatever is no question and no greeting.
@@ -48,7 +48,7 @@ def statements_in(said: str) -> list[str]:
 def candidate(namespace: str, text: str, event_id: str, now: datetime) -> dict[str, Any]:
     """Return the Kafka record of one statement, as keyword arguments of a producer's `send`."""
     at = now.isoformat().replace("+00:00", "Z")
-    value = {"namespace": namespace, "text": text, "source": "stop_hook", "occurred_at": at}
+    value = {"namespace": namespace, "text": text, "source": "stop_hook"}  # made at `ce_time`
     headers = {
         "ce_specversion": "1.0",
         "ce_type": "fact.candidate.v1",
@@ -67,7 +67,7 @@ def candidate(namespace: str, text: str, event_id: str, now: datetime) -> dict[s
 
 def sentence_about(decision: Mapping[str, Any]) -> str:
     """Return what to tell the user about one decision."""
-    if decision["error"] is not None:
+    if decision.get("error") is not None:
         return f"not taken: {decision['error']['message']}"
     said = SAYS[decision["decision"]]
     other = decision["matched_text"]
@@ -135,7 +135,7 @@ async def run(given: argparse.Namespace) -> None:
     async with Memory(given.kafka, given.user, given.conversation) as memory:
         while True:
             if sys.stdin.isatty():
-                print("> ", end="", flush=True)
+                print("> ", end="", flush=True)  # noqa: T201 - talking to a person
             line = await asyncio.to_thread(sys.stdin.readline)
             if not line.strip():
                 return
@@ -143,7 +143,8 @@ async def run(given: argparse.Namespace) -> None:
             decisions = await memory.tell(texts, given.timeout)
             for text in texts:
                 decision = decisions.get(text)
-                print(f"  {text} -> {'no answer yet' if decision is None else sentence_about(decision)}", flush=True)
+                became = "no answer yet" if decision is None else sentence_about(decision)
+                print(f"  {text} -> {became}", flush=True)  # noqa: T201 - as above
 
 
 def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:

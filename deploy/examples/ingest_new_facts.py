@@ -1,7 +1,7 @@
 """A consumer of `new-facts`: keeps a searchable collection of its own in Qdrant, of what is in force just now.
 
-    python deploy/examples/ingest_new_facts.py                       # follow `factsieve up` in this folder
-    python deploy/examples/ingest_new_facts.py --ask "which port does the API use?"
+    python deploy/examples/ingest_new_facts.py                                             # follow `factsieve up` in this folder
+    python deploy/examples/ingest_new_facts.py --once --ask "which port does the API use?"
 
 It is meant to be copied. What is worth copying:
 
@@ -321,15 +321,15 @@ async def run(arguments: argparse.Namespace) -> None:
     try:
         index = Index(client, arguments.collection, embed, dimension)
         await index.prepare()
-        if arguments.ask is not None:
-            for score, _head, chunk in await index.search(arguments.namespace, arguments.ask):
-                print(f"{score:.2f}  {chunk}")  # noqa: T201 - the answer
-            return
         ingest = Ingest(index)
         if arguments.bootstrap:
             await bootstrap(arguments.kafka, ingest)
-        await follow(arguments.kafka, ingest, group=arguments.group, once=arguments.once)
-        log.info("%d messages applied, %d brought nothing new", ingest.applied, ingest.passed_over)
+        if arguments.once or arguments.ask is None:
+            await follow(arguments.kafka, ingest, group=arguments.group, once=arguments.once)
+            log.info("%d messages applied, %d brought nothing new", ingest.applied, ingest.passed_over)
+        if arguments.ask is not None:
+            for score, _head, chunk in await index.search(arguments.namespace, arguments.ask):
+                print(f"{score:.2f}  {chunk}")  # noqa: T201 - the answer
     finally:
         await client.close()
         close()
@@ -339,7 +339,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     """Return the command line; addresses that are not given are those of `factsieve up` in this folder."""
     parser = argparse.ArgumentParser(
         description=(__doc__ or "").partition("\n")[0],
-        epilog='example: ingest_new_facts.py --once && ingest_new_facts.py --ask "which port?"',
+        epilog='example: ingest_new_facts.py --once --ask "which port?"',
     )
     parser.add_argument("--kafka", help="bootstrap servers")
     parser.add_argument("--qdrant", help="URL of the Qdrant that keeps the collection")
@@ -348,7 +348,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--group", default="my-rag-ingest", help="consumer group")
     parser.add_argument("--once", action="store_true", help="stop at the end of the topic")
     parser.add_argument("--bootstrap", action="store_true", help="read the compacted topic `facts` first")
-    parser.add_argument("--ask", metavar="QUESTION", help="search the collection and stop")
+    parser.add_argument("--ask", metavar="QUESTION", help="search the collection (after --once) and stop")
     parser.add_argument("--namespace", default="default", help="where to search")
     given = parser.parse_args(arguments)
     state = given.state_dir / "stack.json"
