@@ -90,7 +90,10 @@ def grouped(kinds: Mapping[str, int]) -> dict[str, int]:
 def over_time(counts: Counts) -> Chart:
     """Return decisions over time, by kind."""
     names = [bar_name(bar.start, counts.width_s) for bar in counts.times]
-    return _chart([grouped(bar.kinds) for bar in counts.times], names)
+    chart = _chart([grouped(bar.kinds) for bar in counts.times], names)
+    day, _, rest = chart.last.partition(" ")
+    same_day = rest and len(names) > 1 and chart.first.startswith(day)
+    return msgspec.structs.replace(chart, last=rest) if same_day else chart
 
 
 def by_similarity(counts: Counts) -> Chart:

@@ -13,6 +13,7 @@ from factsieve.api.page import charts, rendering, session, undoing, views
 from factsieve.api.page.query import BANDS, DECISIONS, HOME, PAGE_SIZE, Asked, asked
 from factsieve.api.page.route import PageRoute, reader
 from factsieve.api.problems import Problem
+from factsieve.core.errors import Transient
 from factsieve.core.facts import Status
 from factsieve.core.telling import REASONS
 from factsieve.operations import asking
@@ -138,7 +139,12 @@ async def decision(request: Request, decision_id: str) -> Response:
     """Show one decision, however old, with everything that explains it."""
     who = reader(request)
     value = await undoing.visible(request, decision_id, who)
-    return rendering.page(request, "decision.html", who, card=views.card(value), outcome_of=None)
+    near = [one["fact_id"] for one in value.get("neighbours") or ()]
+    try:
+        facts = await current(request).stores.facts.get(near) if near else {}
+    except Transient:
+        facts = {}  # what was decided can be told without what is stored now
+    return rendering.page(request, "decision.html", who, card=views.card(value, facts))
 
 
 @router.get("/facts/{fact_id}")

@@ -36,7 +36,14 @@ async def ask(request: Request, decision_id: str) -> Response:
 
 
 async def _form(
-    request: Request, who: Caller, decision_id: str, given: dict[str, str], *, refused: str = "", status: int = 200
+    request: Request,
+    who: Caller,
+    decision_id: str,
+    given: dict[str, str],
+    *,
+    refused: str = "",
+    changed: bool = False,
+    status: int = 200,
 ) -> Response:
     context = current(request)
     value = await visible(request, decision_id, who)
@@ -52,9 +59,16 @@ async def _form(
         changes=views.changes(would or {}),
         given=given,
         command_id=str(uuid.uuid4()),
+        previewed=_how(given),
+        changed=changed,
         refused=refused,
         unsigned=_unsigned(request),
     )
+
+
+def _how(given: dict[str, str]) -> str:
+    """Return in which way a revert is asked for, so that nothing else is done than what was shown."""
+    return "+".join(name for name in ("drop", "force") if given.get(name) == "yes") or "plainly"
 
 
 def _unsigned(request: Request) -> str:
@@ -74,6 +88,8 @@ async def give(request: Request, decision_id: str) -> Response:
     context = current(request)
     value = await visible(request, decision_id, who)
     order = _order(value, given)
+    if given.get("only") == "preview" or given.get("previewed") != _how(given):
+        return await _form(request, who, decision_id, given, changed=given.get("only") != "preview")
     try:
         command_id = str(uuid.UUID(given.get("command_id", "")))
     except ValueError:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
+from unicodedata import normalize
 
 import msgspec
 
@@ -36,6 +37,12 @@ _CHANGES: Final = {
     "retracted": "withdrawn",
     "erased": "erased",
 }
+_REPLACING: Final = frozenset({"update", "supersede", "merge"})
+"""Decisions after which what was known does not read as before: differences are shown as changes."""
+
+_WORTH_MARKING: Final = 0.4
+"""Share of a text that another has in common with it, below which every word would be marked."""
+
 _CONTROLS: Final = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n\r"} | {0x7F: 0x2421}
 """Characters that show nothing, to ones that show what they are."""
 
@@ -62,6 +69,7 @@ class Neighbour(msgspec.Struct, frozen=True):
     similarity: float
     via: str
     revision: int
+    text: str = ""
 
 
 class Asked(msgspec.Struct, frozen=True):
@@ -89,6 +97,7 @@ class Card(msgspec.Struct, frozen=True, kw_only=True):
     said: tuple[Piece, ...]
     known: tuple[Piece, ...]
     same_words: bool
+    replaces: bool
     known_label: str
     scale: charts.Scale | None
     band: str
@@ -152,18 +161,18 @@ def visible(text: str) -> str:
 
 
 def moment(value: str | datetime) -> Moment:
-    """Return an instant, told in UTC to the second."""
+    """Return an instant, told in UTC to the second, or to the minute where it is a full one."""
     at = times.parse_rfc3339(value) if isinstance(value, str) else value
     at = at.astimezone(UTC)
-    return Moment(times.format_rfc3339(at), f"{at:%Y-%m-%d %H:%M:%S}")
+    return Moment(times.format_rfc3339(at), f"{at:%Y-%m-%d %H:%M:%S}" if at.second else f"{at:%Y-%m-%d %H:%M}")
 
 
-def card(value: Mapping[str, Any]) -> Card:
-    """Return a decision (a value of `fact-decisions`) as it is shown."""
+def card(value: Mapping[str, Any], facts: Mapping[str, Fact] | None = None) -> Card:
+    """Return a decision (a value of `fact-decisions`) as it is shown. `facts` by id: what its neighbours say now."""
     kind = telling.kind_of(value)
     text = visible(str(value.get("text") or ""))
     matched = value.get("matched_text")
-    said, known = diff(text, visible(matched)) if matched is not None else ((Piece(text, False),) if text else (), ())
+    said, known = _compared(text, None if matched is None else visible(matched), replaces=kind in _REPLACING)
     note = telling.settling_note(value)
     signal = value.get("dedup_signal") or {}
     thresholds = value.get("thresholds")
@@ -178,7 +187,8 @@ def card(value: Mapping[str, Any]) -> Card:
         said_at=moment(value["occurred_at"]) if value.get("occurred_at") else None,
         said=said,
         known=known,
-        same_words=matched is not None and not any(piece.differs for piece in (*said, *known)),
+        same_words=matched is not None and normalize("NFC", text) == normalize("NFC", visible(matched)),
+        replaces=kind in _REPLACING,
         known_label=_known_label(kind, value),
         scale=charts.scale(float(signal["max_sim"]), thresholds) if has_scale and thresholds else None,
         band=telling.BANDS.get(str(value.get("band")), ""),
@@ -199,7 +209,7 @@ def card(value: Mapping[str, Any]) -> Card:
         changes=changes(value) if value.get("command") is not None else (),
         can_be_undone=_can_be_undone(kind, value),
         neighbours=tuple(
-            Neighbour(one["fact_id"], one["similarity"], one["via"], one["revision"])
+            Neighbour(one["fact_id"], one["similarity"], one["via"], one["revision"], _now(facts, one["fact_id"]))
             for one in value.get("neighbours") or ()
         ),
         judges=tuple(_asked(one) for one in value.get("judges") or ()),
@@ -210,12 +220,28 @@ def card(value: Mapping[str, Any]) -> Card:
     )
 
 
+def _compared(text: str, matched: str | None, *, replaces: bool) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
+    """Return both texts with their differences; unmarked where two that merely stand side by side have little in common."""
+    if matched is None:
+        return ((Piece(text, False),) if text else (), ())
+    said, known = diff(text, matched)
+    same = sum(len(piece.text.strip()) for piece in said if not piece.differs)
+    if not replaces and same < _WORTH_MARKING * max(len(text), len(matched)):
+        return (Piece(text, False),), (Piece(matched, False),)
+    return said, known
+
+
 def _known_label(kind: str, value: Mapping[str, Any]) -> str:
     if kind == "supersede":
         return "Known until then"
     if kind in ("update", "merge"):
         return "Known before"
     return "Known already" if kind == "skip" else "Nearest that is known"
+
+
+def _now(facts: Mapping[str, Fact] | None, fact_id: str) -> str:
+    fact = (facts or {}).get(fact_id)
+    return "" if fact is None else visible(fact.text)
 
 
 def _can_be_undone(kind: str, value: Mapping[str, Any]) -> bool:
