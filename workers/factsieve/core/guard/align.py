@@ -11,6 +11,7 @@ from factsieve.core.guard.thesaurus import (
     antonyms,
     denied_synonym,
     has_manner,
+    implied_by,
     is_narrower,
     known,
     opposites_of,
@@ -27,12 +28,15 @@ class Gap(NamedTuple):
     framed: bool
 
 
+_INITIALS = 6
 _DENIALS = ("un", "dis", "non")
 
 
 def _opposite(a: Word, b: Word) -> bool:
     if b.key in opposites_of(a.key) or b.surface in opposites_of(a.surface):
         return True
+    if "r" in (a.role, b.role):
+        return False
     # Cheap signs first: what a negating affix leaves in common, or a prefix that may deny.
     if a.key.endswith(b.key[-3:]) or b.surface.endswith("less") or a.surface.endswith("less"):
         return antonyms(a.surface, b.surface, a.key, b.key)
@@ -87,6 +91,8 @@ class Alignment:
             self.open_theirs = [j for j in self.open_theirs if j not in self.repeated_theirs]
         if self.open_ours and self.open_theirs:
             self._settle()
+        if self.open_ours and not self.open_theirs:
+            self._drop_implied()
         if (self.open_ours and self.repeated_theirs) or (self.open_theirs and self.repeated_ours):
             self._settle_repeated()
 
@@ -98,9 +104,24 @@ class Alignment:
         self._match(_akin, self.pairs, lambda a: a.key[:4] in heads)
         self._join(self.open_ours, self.open_theirs, self.ours, self.theirs)
         self._join(self.open_theirs, self.open_ours, self.theirs, self.ours)
+        self._spell_out(self.open_ours, self.open_theirs, self.ours, self.theirs)
+        self._spell_out(self.open_theirs, self.open_ours, self.theirs, self.ours)
         self._match(_covered, self.pairs, lambda a: a.role != "n" and known(a.surface))
         self.reworded = len(self.pairs) - before
         self._match(_narrower, self.narrowed, lambda a: a.role != "n" and has_manner(a.surface))
+
+    def _drop_implied(self) -> None:
+        """Leave out words that a matched neighbour says already: a blue *coloured* coat, to sing *a song*."""
+        matched = {i for i, _ in self.pairs}
+        self.open_ours = [
+            i
+            for i in self.open_ours
+            if self.ours[i].role not in "wp"
+            or not any(
+                k in matched and self.ours[k].role in "wp" and implied_by(self.ours[i].surface, self.ours[k].surface)
+                for k in (i - 1, i + 1)
+            )
+        ]
 
     def _settle_repeated(self) -> None:
         """Match open words with words that the other text holds once more than this one: `use ... use`, `utilize ... use`."""
@@ -186,6 +207,23 @@ class Alignment:
                 whole.remove(i)
                 parts.remove(j)
                 parts.remove(k)
+
+    @staticmethod
+    def _spell_out(short: list[int], long: list[int], short_words: Sequence[Word], long_words: Sequence[Word]) -> None:
+        """Match an abbreviation here with the words there whose initials it is: NLP, natural language processing."""
+        for i in list(short):
+            letters = short_words[i].surface
+            size = len(letters)
+            if not 2 <= size <= _INITIALS or short_words[i].role != "n":
+                continue
+            for at in range(len(long) - size + 1):
+                run = long[at : at + size]
+                if run[-1] - run[0] == size - 1 and all(
+                    long_words[j].surface.startswith(letter) for j, letter in zip(run, letters, strict=True)
+                ):
+                    short.remove(i)
+                    long[at : at + size] = []
+                    break
 
     def gaps(self) -> list[Gap]:
         """Return the gaps that hold open words, in the order of `ours`, then what is open in `theirs` and lies in none of them."""

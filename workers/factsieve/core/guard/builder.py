@@ -8,6 +8,8 @@ from typing import Final
 from factsieve.core.guard import days, relative
 from factsieve.core.guard.cjk import FUNCTION_CHARACTERS
 from factsieve.core.guard.lexicon import (
+    ASKING,
+    ATTRIBUTES,
     BE,
     BOUNDS,
     CONDITIONALS,
@@ -71,6 +73,7 @@ class Builder:
         self.after_be = 0
         self.small: list[str] = []
         self.answer_at = -1
+        self.participle = False
         self.colon = text.rfind(": ")
 
     def walk(self) -> None:
@@ -132,6 +135,9 @@ class Builder:
             last = self.tokens[index + found[1] - 1]
             self._add_value("date", found[0], self.text[self.tokens[index].start : last.end], related=True)
             return found[1]
+        if self._tells_what_is_measured(index, lower):
+            self.small.append(lower)
+            return 1
         used = self._calendar(index, lower) or self._number(index)
         if used:
             return used
@@ -145,8 +151,10 @@ class Builder:
             if tuple(self.lowers[index + 1 : index + 1 + size]) != rest:
                 continue
             excerpt = " ".join((lower, *rest))
-            if kind == "negation":
+            if kind in ("negation", "absence"):
                 self.pending.append(value)
+                if kind == "absence":  # where a thing is not there: said of a case
+                    self.marks.append(("hedge", "when", excerpt))
             elif kind == "dislike":
                 self._content("dislike", self.tokens[index])
             elif kind not in ("skip", "also"):
@@ -194,7 +202,7 @@ class Builder:
             self.after_be -= 1
         if self._denies(lower, index) or self._qualifies(lower, token, index):
             return
-        self._colours(lower)
+        self._colours(lower, index)
         if lower in self.function and lower not in RELATIONS:
             if lower in CONNECTIVES:
                 self.glue.append("and")
@@ -235,10 +243,10 @@ class Builder:
             return True
         return False
 
-    def _colours(self, lower: str) -> None:
+    def _colours(self, lower: str, index: int) -> None:
         """Note a condition, a tense, a person."""
         condition = self.conditionals.get(lower)
-        if condition is not None:
+        if condition is not None and not (condition == "if" and self._asks_before(index)):
             self.marks.append(("hedge", condition, lower))
         if lower in WAS:
             self.marks.append(("tense", "past", lower))
@@ -248,6 +256,23 @@ class Builder:
         if person is not None and lower in self.function:
             self.marks.append(("entity", person, lower))
 
+    def _tells_what_is_measured(self, index: int, lower: str) -> bool:
+        """Return whether a word only names what a value before it measures: `2 m in length`."""
+        return (
+            lower in ATTRIBUTES
+            and index > 1
+            and self.lowers[index - 1] == "in"
+            and bool(self.values)
+            and self.values[-1].position >= len(self.words) - 1
+        )
+
+    def _asks_before(self, index: int) -> bool:
+        """Return whether a verb of asking stands right before: `check if`, `find out if`."""
+        before = index - 2 if index > 1 and self.lowers[index - 1] == "out" else index - 1
+        if before < 0 or self.lowers[before] not in ASKING:
+            return False
+        return not self.text[self.tokens[before].end : self.tokens[index].start].strip(" out")
+
     def _number_follows(self, index: int) -> bool:
         if index >= len(self.tokens):
             return False
@@ -256,6 +281,8 @@ class Builder:
 
     def _content(self, lower: str, token: Token) -> None:
         key = normal_form(lower, self.language, written_small=token.text.islower())
+        participle = bool(self.after_be) and (lower.endswith(_PARTICIPLE_ENDINGS) or lower in PARTICIPLES)
+        self.participle = self.participle or participle
         role = "w"
         if lower in RELATIONS:
             role = "r"
@@ -263,7 +290,7 @@ class Builder:
             role = "l"
         elif self._is_name(token):
             role = "n"
-        elif self.after_be and (lower.endswith(_PARTICIPLE_ENDINGS) or lower in PARTICIPLES):
+        elif participle:
             role = "p"
         if role != "r" or not self.words:
             gap = self.text[max(0, token.start - 2) : token.start].strip()

@@ -48,19 +48,21 @@ def compare(candidate: Features, stored: Features) -> Comparison:
     if not (candidate.whole and stored.whole):
         findings.append(Finding("coverage", "" if candidate.whole else "too long", "" if stored.whole else "too long"))
     alignment = Alignment(candidate.words, stored.words)
+    novelty = [finding for finding in novelty if not _counted(finding, candidate, alignment)]
     order = order_finding(candidate, stored, alignment)
     turned = bool(order) and _converse(candidate, stored, alignment)
     if not turned:
         findings += _polarity(candidate, stored, alignment)
         if order:
             findings.append(order)
-    findings += compare_marks(candidate, stored)
+    other_doer = turned or candidate.passive != stored.passive
+    findings += [f for f in compare_marks(candidate, stored) if not (other_doer and {f.ours, f.theirs} <= _OWNERS)]
     edit = local_edit(candidate, stored)
     swapped, added, dropped = _words(alignment, candidate, stored, edited=edit is not None and edit.deliberate)
     findings += swapped + _shorter_answer(candidate, stored, alignment)
     if edit is not None:
         findings += edit_findings(edit, candidate, alignment)
-    findings += claims_more(candidate, alignment)
+    findings += claims_more(candidate, len(stored.negations), alignment)
     findings += reach_findings(candidate, stored, alignment, missing)
     novelty += added
     missing += dropped
@@ -77,6 +79,22 @@ def compare(candidate: Features, stored: Features) -> Comparison:
         tuple(findings), tuple(novelty), tuple(missing), conflict, _same_subject(candidate, stored, alignment), aligned
     )
 
+
+def _counted(finding: Finding, candidate: Features, alignment: Alignment) -> bool:
+    """Return whether a number only tells how many the stored fact names: `two persons`, `a man and a woman`; `two kids`, `a pair of kids`."""
+    value = next((v for v in candidate.values if v.excerpt == finding.ours and v.family == "number"), None)
+    if value is None or value.canonical not in _COUNTS:
+        return False
+    if value.canonical == "2" and any(word.surface in _PAIRS for word in alignment.theirs):
+        return True
+    listed = Counter(word.group for word in alignment.theirs if word.role != "r")
+    return any(str(listed[alignment.theirs[j].group]) == value.canonical for j in alignment.open_theirs)
+
+
+_OWNERS: Final = frozenset(("his", "her"))
+"""Whose they are follows from who stands first: `pushed by her father`, `pushes his daughter`."""
+_COUNTS: Final = frozenset("23456")
+_PAIRS: Final = frozenset(("pair", "couple", "duo"))
 
 _LEAST: Final = 0.34
 """Below this share of aligned words nothing speaks for one statement, whatever else was found."""
@@ -134,6 +152,8 @@ _TURNING: Final = frozenset(
 def _polarity(candidate: Features, stored: Features, alignment: Alignment) -> list[Finding]:
     """Compare who denies what. `not open` and `closed` cancel each other: a negation that bears on one of two opposite words."""
     ours, theirs = len(candidate.negations), len(stored.negations)
+    if ours != theirs and not alignment.opposites and _avoided(candidate, stored, alignment):
+        return []
     if alignment.opposites:
         denied = {key for _, key in candidate.negations} if ours > theirs else {key for _, key in stored.negations}
         cancelled = [
@@ -158,9 +178,45 @@ def _polarity(candidate: Features, stored: Features, alignment: Alignment) -> li
     return [Finding("negation", " ".join(n[0] for n in candidate.negations), " ".join(n[0] for n in stored.negations))]
 
 
+def _avoided(candidate: Features, stored: Features, alignment: Alignment) -> bool:
+    """Return whether all that one text denies more, the other avoids: `not copy`, `avoid copying`. What tells so is content of neither then."""
+    ours, theirs = len(candidate.negations), len(stored.negations)
+    here = ours < theirs
+    fewer, more = (candidate, stored) if here else (stored, candidate)
+    open_words = alignment.open_ours if here else alignment.open_theirs
+    keys = {key for _, key in more.negations}
+    avoiding = [
+        index
+        for index in open_words
+        if fewer.words[index].surface in _AVOIDING and any(w.key in keys for w in fewer.words[index + 1 : index + 4])
+    ]
+    if len(avoiding) != abs(ours - theirs):
+        return False
+    for index in avoiding:
+        open_words.remove(index)
+    return True
+
+
+_AVOIDING: Final = frozenset(
+    (
+        "avoid",
+        "avoids",
+        "avoided",
+        "avoiding",
+        "prevent",
+        "prevents",
+        "prevented",
+        "preventing",
+        "zero",
+        "absent",
+        "missing",
+    )
+)
+
+
 def _shorter_answer(candidate: Features, stored: Features, alignment: Alignment) -> list[Finding]:
     """Find what is gone from the answer in texts of the form `subject: answer`: a list that lost a member is another answer, not a shorter text."""
-    if candidate.answer_at < 0 or stored.answer_at < 0:
+    if candidate.answer_at < 0 or stored.answer_at < 0 or len(stored.words) - stored.answer_at > _ANSWER:
         return []
     gone = [
         alignment.theirs[j]
@@ -168,6 +224,10 @@ def _shorter_answer(candidate: Features, stored: Features, alignment: Alignment)
         if j >= stored.answer_at and alignment.theirs[j].role in "nwcp"
     ]
     return [Finding("substitution", "", _excerpt(gone))] if gone else []
+
+
+_ANSWER: Final = 10
+"""What stands behind a colon and has more words is told, not listed."""
 
 
 def _denied_elsewhere(one: Features, other: Features, alignment: Alignment) -> bool:

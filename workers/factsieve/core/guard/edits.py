@@ -98,16 +98,19 @@ def _opened(words: tuple[str, ...]) -> list[str]:
     return [part for word in words for part in open_contraction(word)]
 
 
-def claims_more(candidate: Features, alignment: Alignment) -> list[Finding]:
+def claims_more(candidate: Features, denied: int, alignment: Alignment) -> list[Finding]:
     """Return where a candidate says more by saying less.
 
     It lacks a word that weakened the next one (`facing extinction`, `low power`), or the thing of which the stored text names the
-    owner only (`the leader's assassin`, `the leader`).
+    owner only (`the leader's assassin`, `the leader`). `denied` is the number of denials in the stored text.
     """
     if not alignment.open_theirs:
         return []
-    weakened = any(alignment.ours[i].surface in WEAKENING for i in alignment.open_ours) or any(
-        kind == "modality" and value in _UNSURE for kind, value, _ in candidate.marks
+    here = {word.surface for word in alignment.ours} & WEAKENING
+    weakened = (
+        bool(here - {word.surface for word in alignment.theirs})
+        or len(candidate.negations) > denied
+        or any(kind == "modality" and value in _UNSURE for kind, value, _ in candidate.marks)
     )
     open_theirs = set(alignment.open_theirs)
     twins = {j: alignment.ours[i] for i, j in alignment.pairs}

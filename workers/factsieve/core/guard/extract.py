@@ -23,6 +23,7 @@ _TAG: Final = re.compile(
 )
 """`..., isn't it?` denies nothing and asks little."""
 _ANSWER: Final = re.compile(r"^\s*(?:yes|no|well|so|and|but)\s*,\s*", re.IGNORECASE)
+_FOR_EXAMPLE: Final = re.compile(r"(^|[\s(])(?:e\.g\.|i\.e\.),?\s", re.IGNORECASE)
 _BY: Final = frozenset(["by", "von", "par", "por", "da", "door", "przez"])
 
 
@@ -47,7 +48,8 @@ def features(text: str, occurred_at: datetime) -> Features:
     language = detect(normal)
     said = normal
     if language == "en":
-        said = _ANSWER.sub("", _TAG.sub("?", normal) if normal.rstrip().endswith("?") else normal)
+        said = _FOR_EXAMPLE.sub(r"\1such as ", normal)
+        said = _ANSWER.sub("", _TAG.sub("?", said) if normal.rstrip().endswith("?") else said)
     tokens = list(scan(said, language, MAX_TOKENS))
     builder = Builder(said, language, occurred_at.date(), tokens)
     builder.walk()
@@ -69,7 +71,7 @@ def features(text: str, occurred_at: datetime) -> Features:
         small=tuple(sorted(builder.small)),
         whole=len(tokens) < MAX_TOKENS,
         answer_at=builder.answer_at,
-        passive=any(word.role == "p" for word in builder.words) and not _BY.isdisjoint(builder.lowers),
+        passive=builder.participle and not _BY.isdisjoint(builder.lowers),
     )
 
 

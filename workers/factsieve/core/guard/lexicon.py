@@ -65,6 +65,7 @@ LIGHT: Final = _words(
     " ensure note currently usually often generally typically simply easily actually basically really both well mean say tell find keep seem become happen want need try"
     " based according due regarding related relating involve specific specifically following possible available necessary such person people indicate refer serve act require"
     " contain exist ability capability obtain perform whereas otherwise furthermore moreover additionally however therefore thus hence afterwards subsequently too let begin start"
+    " offer employ utilize facilitate consist comprise encompass accompany dress clothe clad locate situate colour hue"
     " state mention describe appear remain present purpose aim case fact part instance example respect manner fashion own show look able group piece pair bunch amount quantity body"
 )  # fmt: skip
 """English words that seldom carry the content: rewording brings them in and takes them out. Base forms."""
@@ -239,3 +240,10 @@ WEAKENING: Final = _words(
     " partial partially partly lack lacks lacking near unofficial unofficially planned"
 )
 """English words that take back some of what they stand before: who drops one of them claims more."""
+ASKING: Final = _words(
+    "ask asks asked asking check checks checked checking see sees know knows knew verify verifies verified verifying determine determines determined wonder wonders"
+    " wondered test tests tested confirm confirms confirmed decide decides tell tells find finds found"
+)
+"""Verbs before an `if` that opens an indirect question, no condition."""
+ATTRIBUTES: Final = _words("size length width height depth weight age number total value duration diameter area volume")
+"""What a value measures, said once more behind it."""

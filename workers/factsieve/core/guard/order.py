@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Final
 
 from factsieve.core.guard.align import Alignment
-from factsieve.core.guard.model import Features, Finding
+from factsieve.core.guard.model import Features, Finding, Word
 from factsieve.core.guard.thesaurus import known
 
 _DIRECTED: Final = frozenset(
@@ -89,11 +90,26 @@ def _subject_changed(candidate: Features, stored: Features) -> Finding | None:
         return None
     if ours.get(other.key) == first.group or theirs[first.key] == other.group:  # members of one list
         return None
+    if _one_thing(candidate, other.key) or _one_thing(stored, first.key):
+        return None
     if any(word.surface in _RECEIVING for word in candidate.words) != any(
         word.surface in _RECEIVING for word in stored.words
     ):
         return None
     return Finding("role_order", first.surface, other.surface)
+
+
+def _one_thing(text: Features, last: str) -> bool:
+    """Return whether a text begins with one name of a thing that ends in `last`: `Harbour Point archive`, `Harbour Point's old archive`."""
+    for index, word in enumerate(text.words[1:_NAME], start=1):
+        if word.key == last:
+            before = text.words[:index]
+            named = word.role == "w" and index > 1 and all(w.role == "n" for w in before[1:])
+            return named or any(w.owner for w in before)
+    return False
+
+
+_NAME: Final = 5
 
 
 def _exchanged(
@@ -121,6 +137,10 @@ def _exchanged(
                 k = pairs[high][0]
                 if pairs[high][1] >= pairs[middle][1] or words[k].role not in "nw" or words[i].group == words[k].group:
                     continue
+                if _compound(words, i, k) and _compound_opened(others, pairs[high][1], j):
+                    continue
+                if _compound(others, pairs[high][1], j) and _compound_opened(words, i, k):
+                    continue
                 if short or (words[i].role == "n" and words[k].role == "n"):
                     return Finding("role_order", words[i].surface, words[k].surface)
     return None
@@ -129,12 +149,28 @@ def _exchanged(
 _SAME_WORDS: Final = 0.95
 
 
+def _compound(words: Sequence[Word], first: int, last: int) -> bool:
+    """Return whether words stand one behind the other, with no relation between them: `package management system`."""
+    return last - first <= _COMPOUND and all(words[index].role in "nw" for index in range(first, last + 1))
+
+
+def _compound_opened(words: Sequence[Word], first: int, last: int) -> bool:
+    """Return whether the parts of a compound are told apart by what they are for: `system for managing packages`."""
+    return last - first <= _COMPOUND + 1 and any(words[index].surface == "for" for index in range(first, last))
+
+
+_COMPOUND: Final = 2
+
+
 def _blocks_exchanged(
     candidate: Features, stored: Features, alignment: Alignment, pairs: list[tuple[int, int]]
 ) -> Finding | None:
     """Find two pieces that changed places around a third while every word stayed: `A ... but not B` against `B ... but not A`."""
-    if alignment.share() < 1 or sorted(_PUNCTUATION.sub(" ", candidate.folded).split()) != sorted(
-        _PUNCTUATION.sub(" ", stored.folded).split()
+    if (
+        candidate.passive != stored.passive
+        or alignment.share() < 1
+        or sorted(_PUNCTUATION.sub(" ", candidate.folded).split())
+        != sorted(_PUNCTUATION.sub(" ", stored.folded).split())
     ):
         return None
     ranks = {j: rank for rank, j in enumerate(sorted(j for _, j in pairs))}

@@ -34,6 +34,10 @@ PHRASES: Final[dict[str, tuple[str, str]]] = {
     "not merely": ("also", ""),
     "no doubt": ("skip", ""),
     "no matter": ("skip", ""),
+    "you want to": ("skip", ""),
+    "in the absence of": ("absence", "absence of"),
+    "in absence of": ("absence", "absence of"),
+    "the absence of": ("negation", "absence of"),
     "without exception": ("quantifier", "all"),
     "without fail": ("quantifier", "always"),
     "without doubt": ("skip", ""),
@@ -116,7 +120,7 @@ _DIGITS = rf"""
 |(?P<numdate>(?<![\w./-])(?:(?P<n1>\d{{1,2}})(?P<nsep>[./-])(?P<n2>\d{{1,2}})(?P=nsep)(?P<n3>\d{{4}}|\d{{2}})
     |(?P<y1>\d{{4}})[./](?P<y2>\d{{1,2}})[./](?P<y3>\d{{1,2}}))(?![\w./-]*\d))
 |(?P<time>(?<![0-9.:])(?<![^\W{UNSPACED}])(?P<tpre>午前|午後|上午|下午|晚上|早上|凌晨|오전[ ]|오후[ ])?(?P<th>[01]?\d|2[0-4])(?::(?P<tm>[0-5]\d)(?!\d)(?::(?P<ts>[0-5]\d)(?!\d))?(?:\s?(?P<tap>[ap]\.?m\b\.?))?|\s?(?P<tap2>[ap]\.?m\b\.?)
-    |\s?(?:h(?P<thm>[0-5]\d)|Uhr(?:\s(?P<tum>[0-5]\d))?|時(?!間)(?:(?P<tjm>\d\d?)分)?|点(?:(?P<tzm>\d\d?)分)?|시(?!간))(?!\w)|\s?o'clock)
+    |\s?(?:h(?P<thm>[0-5]\d)|Uhr(?:\s(?P<tum>[0-5]\d))?|時(?!間)(?:(?P<tjm>\d\d?)分)?|点(?:(?P<tzm>\d\d?)分)?|시(?!간))(?![^\W{UNSPACED}])|\s?o'clock)
     (?:\s?\(?(?P<tz>{ZONE})\)?(?!\w))?)
 |(?P<ip>(?<![\w.])\d{{1,3}}(?:\.\d{{1,3}}){{3}}(?::\d{{1,5}}|/\d{{1,2}})?(?![\w.]*\w))
 |(?P<version>(?<![\w.])v?\d+(?:\.\d+){{2,}}(?:[-+]?[a-z]\w*(?:[.-]\w+)*|-\d[\w.]*)?(?!\w)|(?<![\w.])v\d+(?:\.\d+)*(?:-[\w.]*\w)?(?!\w))

@@ -7,6 +7,7 @@ from typing import Final
 
 from factsieve.core.guard.align import Alignment
 from factsieve.core.guard.model import Features, Finding
+from factsieve.core.guard.thesaurus import only_verb
 
 _WHOLE: Final = ("every", "each", "all", "any", "no", "only")
 
@@ -41,7 +42,7 @@ def _left_behind(candidate: Features, stored: Features, alignment: Alignment) ->
         return []
     origin = _object_after("from", stored)
     target = _object_after("to", stored) if origin is not None else None
-    if origin is None or target is None:
+    if origin is None or target is None or only_verb(stored.words[target].surface):
         return []
     matched = {j for _, j in alignment.pairs}
     if origin in matched and target in alignment.open_theirs:

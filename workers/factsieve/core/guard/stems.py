@@ -20,7 +20,7 @@ _IRREGULAR_ROWS: Final = (
     " choose chose chosen; come came; cut cuts; deal dealt; dig dug; do did done does; draw drew drawn; drink drank drunk; drive drove driven; eat ate eaten; fall fell fallen;"
     " feed fed; feel felt; fight fought; find found; fly flew flown flies; forbid forbade forbidden; forget forgot forgotten; forgive forgave forgiven; freeze froze frozen; get got gotten;"
     " give gave given; go went gone goes; grow grew grown; hang hung; have had has; hear heard; hide hid hidden; hold held; keep kept; know knew known; lay laid; lead led;"
-    " leave left; lend lent; let lets; lie lain; light lit; lose lost; make made; mean meant; meet met; pay paid; ride rode ridden; ring rang rung; rise rose risen;"
+    " leave left; lend lent; leap leapt; lean leant; learn learnt; dream dreamt; burn burnt; spell spelt; spill spilt; spoil spoilt; let lets; lie lain; light lit; lose lost; make made; mean meant; meet met; pay paid; ride rode ridden; ring rang rung; rise rose risen;"
     " run ran; say said; see saw seen; seek sought; sell sold; send sent; shake shook shaken; shine shone; shoot shot; show shown; shrink shrank shrunk; sing sang sung;"
     " sink sank sunk; sit sat; sleep slept; slide slid; speak spoke spoken; spend spent; spin spun; split splits; spread spreads; stand stood; steal stole stolen; stick stuck;"
     " strike struck; swear swore sworn; sweep swept; swim swam swum; swing swung; take took taken; teach taught; tear tore torn; tell told; think thought; throw threw thrown;"
@@ -84,6 +84,8 @@ _BRITISH: Final = (
     ("yse", "yze"),
     ("ysed", "yzed"),
     ("our", "or"),
+    ("oured", "ored"),
+    ("ouring", "oring"),
     ("tre", "ter"),
     ("ogue", "og"),
     ("elling", "eling"),
@@ -99,6 +101,13 @@ _NOT_BRITISH: Final = frozenset(
         "sour",
         "your",
         "flour",
+        "devoured",
+        "scoured",
+        "touring",
+        "pouring",
+        "soured",
+        "toured",
+        "poured",
         "wise",
         "rise",
         "raise",

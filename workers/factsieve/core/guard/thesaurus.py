@@ -227,6 +227,21 @@ def says_the_same(a: str, b: str) -> bool:
     return a[:3] == b[:3] and not (ours.senses.isdisjoint(theirs.derived) and theirs.senses.isdisjoint(ours.derived))
 
 
+@lru_cache(maxsize=16384)
+def implied_by(word: str, neighbour: str) -> bool:
+    """Return whether a word says nothing that its neighbour does not: its kind or its deed (`blue coloured`, `sings a song`), no agent."""
+    ours, theirs = _place(word), _place(neighbour)
+    if ours is None or theirs is None:
+        return False
+    if not ours.senses.isdisjoint(theirs.covered_by):
+        return True
+    related = not (ours.senses.isdisjoint(theirs.derived) and theirs.senses.isdisjoint(ours.derived))
+    return related and not word.endswith(_AGENTS)
+
+
+_AGENTS: Final = ("er", "ers", "or", "ors", "ist", "ists", "ee", "ees", "ant", "ants")
+
+
 def has_manner(word: str) -> bool:
     """Return whether a word is a verb that is a manner of another one."""
     place = _place(word)
@@ -241,6 +256,16 @@ def is_narrower(a: str, b: str) -> bool:
     return not says_the_same(a, b)
 
 
+_NOT_DENIED: Final = ("display", "discuss", "dispatch", "distribut", "distress", "discount", "discharg", "dissolv", "dismiss", "disguis", "discard", "disciplin", "district", "dispos", "dispens", "discover", "disast", "disput")  # fmt: skip
+
+
+@lru_cache(maxsize=16384)
+def only_verb(word: str) -> bool:
+    """Return whether the thesaurus knows a word as a verb and as nothing else."""
+    senses = _senses(word)
+    return bool(senses) and all(synset[0] == "v" for synset in senses)
+
+
 @lru_cache(maxsize=16384)
 def denied_synonym(a: str, b: str) -> bool:
     """Return whether one word denies a synonym of the other: unpaid, settled."""
@@ -249,6 +274,7 @@ def denied_synonym(a: str, b: str) -> bool:
             base = longer[len(prefix) :]
             if (
                 longer.startswith(prefix)
+                and not longer.startswith(_NOT_DENIED)
                 and len(base) > 3
                 and known(base)
                 and says_the_same(base, other)
