@@ -35,6 +35,8 @@ from qdrant_client.http.exceptions import ApiException
 log = logging.getLogger("ingest")
 
 CHUNK_CHARS: Final = 400
+SESSION_MS = 9_000
+"""After so long without a heartbeat another member takes over."""
 RETRY_S: Final = (0.5, 1.0, 2.0, 5.0)
 GONE: Final = 2**53
 """Held in place of the revision of an erased fact, whose id never comes back: above any other."""
@@ -261,7 +263,8 @@ async def follow(kafka: str, ingest: Ingest, *, group: str, once: bool) -> None:
         enable_auto_commit=False,
         auto_offset_reset="earliest",
         isolation_level="read_committed",
-        session_timeout_ms=6_000,
+        session_timeout_ms=SESSION_MS,
+        heartbeat_interval_ms=SESSION_MS // 3,
     )
     await consumer.start()
     try:

@@ -108,6 +108,8 @@ class Desk:
     def ingest(self, ingesting: ModuleType, collection: str, group: str, *, bootstrap: bool = False) -> Any:
         """Ingest to the end of the topic, as the example does, with a quick embedder; return its counts."""
 
+        ingesting.SESSION_MS = 1_500  # a local broker answers the first member after half of it
+
         async def run() -> Any:
             client = AsyncQdrantClient(url=self.stack.qdrant_url, check_compatibility=False)
             try:
@@ -235,6 +237,7 @@ async def slow(texts):
     await asyncio.sleep(0.05)
     return [[1.0] * {dimension} for _ in texts]
 
+example.SESSION_MS = 1500
 example.shipped_embedder = lambda: (slow, {dimension}, lambda: None)
 asyncio.run(example.run(example.parse(["--collection", "kills", "--group", "kills"])))
 """
