@@ -144,6 +144,7 @@ async def decision(request: Request, decision_id: str) -> Response:
         facts = await current(request).stores.facts.get(near) if near else {}
     except Transient:
         facts = {}  # what was decided can be told without what is stored now
+    facts = {fact_id: fact for fact_id, fact in facts.items() if fact.namespace == value["namespace"]}
     return rendering.page(request, "decision.html", who, card=views.card(value, facts))
 
 
