@@ -38,7 +38,10 @@ _EXCLUSIVE: Final = frozenset(
 
 def compare(candidate: Features, stored: Features) -> Comparison:
     """Compare a candidate with a stored fact. See `Comparison` for what comes back; no error is raised for any features."""
-    if candidate.folded == stored.folded and candidate.values == stored.values:
+    if candidate.code != stored.code:  # code is compared sign by sign, its case included
+        ours, theirs = candidate.code or candidate.folded, stored.code or stored.folded
+        return Comparison(findings=(Finding("symbol", ours[:80], theirs[:80]),))
+    if candidate.code or (candidate.folded == stored.folded and candidate.values == stored.values):
         return Comparison(same_subject=True, aligned=1.0)
     if not (candidate.judgeable and stored.judgeable):
         return Comparison(findings=(Finding("unknown_language", candidate.language, stored.language),), judgeable=False)

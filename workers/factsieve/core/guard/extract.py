@@ -9,6 +9,7 @@ from typing import Final
 
 from factsieve.core.guard.builder import Builder
 from factsieve.core.guard.cjk import asian_marks, negation_count
+from factsieve.core.guard.code import code_of
 from factsieve.core.guard.language import JUDGED, detect
 from factsieve.core.guard.model import FEATURES_VERSION, Features
 from factsieve.core.guard.scan import scan
@@ -71,6 +72,7 @@ def features(text: str, occurred_at: datetime) -> Features:
         small=tuple(sorted(builder.small)),
         whole=len(tokens) < MAX_TOKENS,
         answer_at=builder.answer_at,
+        code=code_of(normal, language),
         passive=builder.participle and not _BY.isdisjoint(builder.lowers),
     )
 

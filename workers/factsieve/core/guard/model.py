@@ -86,7 +86,8 @@ class Features(msgspec.Struct, frozen=True):
     `folded` is the text in one case and spacing (its digest where it is long); `negations` holds each negator with the content word it
     bears on; `marks` are (kind, value, excerpt) of modality, quantity, tense, question, condition and person; `small` are the function
     words, of which only the number of differences counts; `whole` tells that no part was left unread for length; `answer_at` is the
-    number of content words before the last colon of a text such as `status: done`, -1 without one.
+    number of content words before the last colon of a text such as `status: done`, -1 without one; `code` holds the exact tokens of a text
+    that looks like program code, else nothing.
     """
 
     features_version: int
@@ -101,6 +102,7 @@ class Features(msgspec.Struct, frozen=True):
     passive: bool = False
     whole: bool = True
     answer_at: int = -1
+    code: str = ""
 
 
 class Comparison(msgspec.Struct, frozen=True):
