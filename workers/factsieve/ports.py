@@ -12,6 +12,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from factsieve.core.downstream import Foreign
 from factsieve.core.facts import Fact
 from factsieve.core.judging import Question, Verdict
 
@@ -23,7 +24,8 @@ class NeighbourQuery(msgspec.Struct, frozen=True, eq=False):
     """The nearest facts of one namespace.
 
     `past` asks for past rows (superseded facts and former revisions still believed) instead of current ones. `payload_floor`:
-    facts below this similarity come back as ids and scores only.
+    facts below this similarity come back as ids and scores only. `retired` asks for every row that does not hold any more instead: past,
+    archived and withdrawn ones.
     """
 
     namespace: str
@@ -31,6 +33,7 @@ class NeighbourQuery(msgspec.Struct, frozen=True, eq=False):
     limit: int
     payload_floor: float
     past: bool = False
+    retired: bool = False
 
 
 class Near(msgspec.Struct, frozen=True):
@@ -65,7 +68,7 @@ class Message(msgspec.Struct, frozen=True):
     topic: str
     key: bytes | None
     value: bytes | None
-    headers: tuple[tuple[str, bytes], ...]
+    headers: tuple[tuple[str, bytes | None], ...]
     timestamp_ms: int | None = None
 
 
@@ -261,6 +264,34 @@ class Judge(Protocol):
         ...
 
 
+class Wanted(msgspec.Struct, frozen=True, eq=False):
+    """A statement that is looked for downstream. `vector` is of our own model; `skip_threshold` is our own, where none is set there."""
+
+    namespace: str
+    text: str
+    vector: Vector
+    skip_threshold: float
+
+
+class Look(msgspec.Struct, frozen=True):
+    """What downstream collections hold near a statement, at or above the threshold, best first; `missing`: which did not answer."""
+
+    hits: tuple[Foreign, ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+class Downstream(Protocol):
+    """Collections of the downstream RAG, read only. It can be done without: nothing is raised where one does not answer, it is named."""
+
+    def covers(self, namespace: str) -> bool:
+        """Return whether any collection is for this namespace."""
+        ...
+
+    async def find(self, wanted: Sequence[Wanted]) -> list[Look]:
+        """Return for each statement, in order, what is there. Takes no longer than the time-out."""
+        ...
+
+
 class Outbox(Protocol):
     """Where messages leave. Returns when all of them are acknowledged, in order per key."""
 
@@ -312,6 +343,7 @@ class Clock(Protocol):
 __all__ = [
     "Clock",
     "Coverage",
+    "Downstream",
     "Embedder",
     "FactPages",
     "FactStore",
@@ -322,11 +354,13 @@ __all__ = [
     "Ledger",
     "LedgerPages",
     "LedgerPointer",
+    "Look",
     "Message",
     "Near",
     "NeighbourQuery",
     "Outbox",
     "Risk",
     "Vector",
+    "Wanted",
     "WindowHit",
 ]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from factsieve.adapters.checks import checked_queries, checked_writes
 from factsieve.adapters.clock import SystemClock
-from factsieve.adapters.rows import by_record, by_validity, latest_of_slot, selection
+from factsieve.adapters.rows import by_record, by_validity, latest_of_slot, searched_by, selection
 from factsieve.adapters.window import Entry, bucket_of, merge_entries, microseconds, nearest_hit
 from factsieve.core.errors import Transient
 from factsieve.core.facts import Fact, Status, round_similarity
@@ -23,7 +23,7 @@ from factsieve.ports import FactWrite, LedgerPointer, Message, Near, NeighbourQu
 _FLOAT32_STEP: Final = float(np.finfo(np.float32).eps)
 _ROUNDING_STEP: Final = 1e-5
 _PAGE_POINTS: Final = 256
-_SEARCHED: Final = {Status.CURRENT: 1, Status.PAST: 2}
+_SEARCHED: Final = {Status.CURRENT: 1, Status.PAST: 2, Status.ARCHIVED: 3, Status.RETRACTED: 4}
 
 
 class _Namespace:
@@ -70,9 +70,13 @@ class _Namespace:
         """Return the facts of these rows."""
         return [fact for number in numbers or () if (fact := self.facts[number]) is not None]
 
-    def nearest(self, vector: NDArray[np.float32], limit: int, status: Status) -> list[tuple[float, Fact]]:
-        """Return the nearest rows of a status: a float32 scan proposes, float64 cosines decide and order."""
-        rows = np.flatnonzero(self.searched[: len(self.facts)] == _SEARCHED[status])
+    def nearest(self, vector: NDArray[np.float32], limit: int, statuses: Sequence[Status]) -> list[tuple[float, Fact]]:
+        """Return the nearest rows of some statuses: a float32 scan proposes, float64 cosines decide and order."""
+        searched = self.searched[: len(self.facts)]
+        wanted = searched == _SEARCHED[statuses[0]]
+        for status in statuses[1:]:
+            wanted |= searched == _SEARCHED[status]
+        rows = np.flatnonzero(wanted)
         if not rows.size:
             return []
         # A scan of the whole matrix costs less than copying the rows of one status out of it.
@@ -122,7 +126,7 @@ class MemoryFacts:
         space = self._namespaces.get(query.namespace)
         if space is None:
             return []
-        hits = space.nearest(vector, query.limit, Status.PAST if query.past else Status.CURRENT)
+        hits = space.nearest(vector, query.limit, searched_by(query))
         return [
             Near(fact.point_id, similarity, fact if similarity >= query.payload_floor else None)
             for similarity, fact in hits

@@ -22,7 +22,7 @@ from factsieve.adapters.qdrant_tools import (
     matches,
     matches_any,
 )
-from factsieve.adapters.rows import BELIEVED, SLOT_LIMIT, by_record, by_validity, latest_of_slot
+from factsieve.adapters.rows import BELIEVED, SLOT_LIMIT, by_record, by_validity, latest_of_slot, searched_by
 from factsieve.core.errors import Bug, Transient
 from factsieve.core.facts import FOREVER, Fact, Status, round_similarity
 from factsieve.core.ids import text_hash
@@ -113,13 +113,13 @@ class QdrantFacts:
         return [self._near(query, hits, facts) for query, hits in zip(queries, found, strict=True)]
 
     def _near(self, query: NeighbourQuery, hits: Found, facts: Mapping[str, Fact]) -> list[Near]:
-        status = Status.PAST if query.past else Status.CURRENT
+        statuses = searched_by(query)
         near = []
         for point_id, similarity in hits:
             fact = facts.get(point_id) if similarity >= query.payload_floor else None
             if fact is None and similarity >= query.payload_floor:
                 raise Transient(SERVICE, f"point {point_id} was found and is not there: a replica lags behind")
-            if fact is not None and (fact.status is not status or fact.namespace != query.namespace):
+            if fact is not None and (fact.status not in statuses or fact.namespace != query.namespace):
                 continue  # another writer changed it between the two requests
             near.append(Near(point_id, similarity, fact))
         return near
@@ -142,8 +142,7 @@ class QdrantFacts:
         return found
 
     def _search(self, query: NeighbourQuery, vector: NDArray[np.float32], limit: int) -> Body:
-        status = Status.PAST if query.past else Status.CURRENT
-        condition = {"must": [matches("namespace", query.namespace), matches("status", status)]}
+        condition = {"must": [matches("namespace", query.namespace), matches_any("status", searched_by(query))]}
         search: Body = {
             "query": vector,
             "filter": condition,

@@ -5,12 +5,24 @@ from datetime import datetime
 from typing import Final
 
 from factsieve.core.facts import FOREVER, Fact, Status
+from factsieve.ports import NeighbourQuery
 
 SLOT_LIMIT: Final = 64
 """How many facts of one slot a store gives back at most: the latest by `valid_from`."""
 
 BELIEVED: Final = frozenset({Status.CURRENT, Status.PAST})
 """The statuses of rows that are believed now."""
+
+
+RETIRED: Final = (Status.PAST, Status.ARCHIVED, Status.RETRACTED)
+"""The statuses of rows that say what does not hold any more."""
+
+
+def searched_by(query: NeighbourQuery) -> tuple[Status, ...]:
+    """Return the statuses of the rows among which a query searches."""
+    if query.retired:
+        return RETIRED
+    return (Status.PAST,) if query.past else (Status.CURRENT,)
 
 
 def by_validity(fact: Fact) -> tuple[datetime, str]:

@@ -13,7 +13,7 @@ from typing import Final
 import msgspec
 
 from factsieve.core import guard, memo, timeline
-from factsieve.core.decision import Band, FindingNote, JudgeNote
+from factsieve.core.decision import Band, DownstreamNote, FindingNote, JudgeNote
 from factsieve.core.facts import Candidate, Fact, Kind, Scored
 from factsieve.core.judging import Choice, Question, Verdict
 from factsieve.core.policy import Policy
@@ -125,7 +125,7 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     """What was decided about a case, for the plan to be made of it.
 
     `matched` is the fact that it is about, `targets` those to retire (supersede) or to take up besides `matched` (merge), `text` the
-    new wording of an update or merge, `placement` what a late statement does to its chain.
+    new wording of an update or merge, `placement` what a late statement does to its chain, `downstream` what was found there.
     """
 
     kind: Kind
@@ -141,6 +141,7 @@ class Ruling(msgspec.Struct, frozen=True, kw_only=True):
     judges: tuple[JudgeNote, ...] = ()
     review: str | None = None
     conflicts: tuple[str, ...] = ()
+    downstream: DownstreamNote | None = None
 
 
 Step = Ruling | Ask | LookBack

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -62,6 +62,23 @@ class JudgeNote(msgspec.Struct, frozen=True, omit_defaults=True):
     targets: tuple[str, ...] = ()
 
 
+DownstreamOutcome = Literal["known", "retired", "absent", "unavailable"]
+
+
+class DownstreamNote(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a look into the downstream collections found about an `add`.
+
+    `known`: it is there (`collection`, `point_id`), so ingest is not told of the new fact. `retired`: it is there, but as a text that was
+    retired here, so ingest is told. `absent`: it is not there. `unavailable`: a collection (`collection`) did not answer, and nothing
+    was found in the others.
+    """
+
+    outcome: DownstreamOutcome
+    collection: str | None = None
+    point_id: str | None = None
+    similarity: float | None = None
+
+
 class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What was decided about one event, and why.
 
@@ -69,7 +86,8 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     neighbour, None on a cold start), `superseded_ids` all facts that it retired. `resolved_at` is the time that the statement was
     taken to be made at, which differs from `occurred_at` only within the clock skew tolerance. `reason` is of the rules' bounded
     vocabulary. An operator's command has its place here too: then `decision` is None, `command` its kind, `outcome` applied, refused or
-    no_op, `reason` says why, and `about_decision_id` names the decision that was reverted or reviewed.
+    no_op, `reason` says why, and `about_decision_id` names the decision that was reverted or reviewed. `downstream` is what was found
+    in the downstream collections, where they were asked.
     """
 
     decision_id: str
@@ -109,6 +127,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     command: str | None = None
     outcome: str | None = None
     about_decision_id: str | None = None
+    downstream: DownstreamNote | None = None
 
 
 class ChangeType(StrEnum):

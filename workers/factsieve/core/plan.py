@@ -188,6 +188,7 @@ def plan(case: Case, ruling: Ruling, *, now: datetime, policy: str, embedder: st
         ce_id=candidate.ce_id,
         ce_time=candidate.ce_time,
         traceparent=candidate.traceparent,
+        downstream=ruling.downstream,
     )
     vectors = {}
     if candidate.embedding is not None and fact.embedded and fact.event_key == candidate.event_key:
@@ -198,7 +199,7 @@ def plan(case: Case, ruling: Ruling, *, now: datetime, policy: str, embedder: st
         effects=tuple(draft.points.values()),
         inserts=tuple(draft.inserts),
         reworded=tuple(draft.reworded),
-        changes=tuple(draft.changes),
+        changes=() if _is_held_back(ruling) else tuple(draft.changes),
         supersessions=tuple(draft.records),
         vectors=vectors,
         text_hash=ids.text_hash(candidate.text, candidate.slot),
@@ -211,6 +212,11 @@ def dedup_signal(case: Case, ruling: Ruling | None) -> DedupSignal:
     max_sim, best_id = signal_of(case, ruling)
     is_update = best_id is not None and max_sim > _signal_threshold(case)
     return DedupSignal(is_update=is_update, max_sim=max_sim, matched_id=best_id)
+
+
+def _is_held_back(ruling: Ruling) -> bool:
+    """Return whether ingest is not told of a new fact: it knows it already."""
+    return ruling.downstream is not None and ruling.downstream.outcome == "known"
 
 
 def _signal_threshold(case: Case) -> float:

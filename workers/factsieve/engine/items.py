@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from factsieve.core.facts import Candidate, Fact, Record
-from factsieve.ports import Near, Vector
+from factsieve.ports import Look, Near, Vector
 from factsieve.wire.inbound import Command
 
 
@@ -61,3 +61,4 @@ class Prepared:
     slot_facts: list[Fact] = field(default_factory=list)
     past: list[Near] | None = None
     past_slot: list[Fact] = field(default_factory=list)
+    downstream: Look | None = None

@@ -7,6 +7,7 @@ performed at once.
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,8 @@ from factsieve.core.decision import Entry
 from factsieve.core.facts import Fact, Scored, Status, round_similarity
 from factsieve.core.ids import text_hash
 from factsieve.ports import Near, NeighbourQuery, Vector, WindowHit
+
+_RETIRED: Final = frozenset({Status.PAST, Status.ARCHIVED, Status.RETRACTED})
 
 
 class _Matrix:
@@ -129,6 +132,10 @@ class Overlay:
         """Return whether the store's similarity of a hit still holds: its point keeps status and vector."""
         fact = self._points.get(hit.point_id)
         return fact is None or (fact.status is status and hit.point_id not in self._vectors)
+
+    def retired(self) -> list[Fact]:
+        """Return the changed points that say what does not hold any more, by point id."""
+        return [fact for _, fact in sorted(self._points.items()) if fact.status in _RETIRED]
 
     def without_vector(self, status: Status) -> list[str]:
         """Return the changed points of a status whose vectors are not known here."""

@@ -13,6 +13,7 @@ from factsieve.core.facts import Fact
 from factsieve.engine.batcher import Batcher
 from factsieve.ports import (
     Clock,
+    Downstream,
     Embedder,
     FactStore,
     FactWrite,
@@ -179,7 +180,7 @@ class NoRisk:
 
 @dataclass(frozen=True)
 class Ports:
-    """What the engine is given. `local_judge` answers where no remote judge may be asked, and confirms skips."""
+    """What the engine is given. `local_judge` answers where no remote judge may be asked, and confirms skips; `downstream` may be none."""
 
     facts: FactStore
     ledger: Ledger
@@ -191,6 +192,7 @@ class Ports:
     clock: Clock
     fence: Fence
     risk: Risk = field(default_factory=NoRisk)
+    downstream: Downstream | None = None
 
 
 class Gathered:

@@ -15,6 +15,7 @@ from factsieve.core.ids import text_hash
 from factsieve.core.memo import names_relative_time
 from factsieve.core.plan import plan
 from factsieve.core.policy import Policies
+from factsieve.engine.crosscheck import CrossCheck
 from factsieve.engine.desk import JudgeDesk
 from factsieve.engine.items import Item, Prepared
 from factsieve.engine.overlay import Overlay, cosine, scored
@@ -62,6 +63,7 @@ class Wave:
         self._settings = settings
         self._observer = observer
         self._overlay = Overlay()
+        self._cross_check = CrossCheck(ports, gathered, desk, observer)
 
     # Looking up, for all candidates at once
 
@@ -118,6 +120,7 @@ class Wave:
             p.slot_facts = facts
         for p, near in zip(prepared, hits, strict=True):
             p.hits = near
+        await self._cross_check.look_ahead(prepared, self._policies)
 
     async def _find_vectors(self, prepared: Sequence[Prepared]) -> None:
         texts = list(dict.fromkeys(p.candidate.text for p in prepared if p.candidate.embedding is None))
@@ -145,6 +148,7 @@ class Wave:
         case, ruling = await self._recognised(p)
         if ruling is None:
             case, ruling = await self._rule(p, case, pending=pending)
+            ruling = await self._cross_check.checked(p, case, ruling, self._overlay)
         entry = plan(
             case,
             ruling,
