@@ -47,6 +47,12 @@ class ChaosOutcome(Outcome):
         """Return the keys of events in namespaces in which something is erased."""
         return {one["event_key"] for one in self.decisions.values() if one["namespace"].startswith(ERASING)}
 
+    def _check_points(self, written: set[str]) -> None:
+        assert written <= set(self.facts), "points are missing"
+        unknown = [self.facts[point_id] for point_id in set(self.facts) - written]
+        # an erased event's entry does not say any more what it did to others
+        assert all(fact.namespace.startswith(ERASING) for fact in unknown), f"points that nobody wrote: {unknown}"
+
     def _check_copies(self) -> None:
         for topic in (self.topics.new_facts, self.topics.supersessions, self.topics.decisions):
             said: dict[str, bytes] = {}

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from aiokafka.errors import KafkaError
+
 from chaos.rebuild import ChaosOutcome, Comparison, compare, rebuild_now
 from chaos.schedule import Fault, make_schedule
 from chaos.stage import Feeder, Stage, open_stage
@@ -83,6 +85,15 @@ class Mischief:
                 raise AssertionError("\n".join(self.problems))
             self._stage.kill_worker(name)
             self._stage.start_worker()
+
+    def nothing_left(self) -> bool:
+        """Tell whether all input is committed; a broker that is away can not be asked."""
+        if any(undo.resource == self._site.broker.name for undo in self._pending):
+            return False
+        try:
+            return self._stage.room.follower.lag(self._stage.room.settings.kafka.group) == 0
+        except (KafkaError, TimeoutError):
+            return False
 
     def mend_all(self) -> None:
         """Mend everything now."""
@@ -231,7 +242,7 @@ def _meet(stage: Stage, schedule: list[Fault], mischief: Mischief, feeder: Feede
         while (seen := _follow(stage, mischief)) < fault.at:
             if seen != decided:
                 decided, moved = seen, time.monotonic()
-            if feeder.is_done and stage.room.follower.lag(stage.room.settings.kafka.group) == 0:
+            if feeder.is_done and mischief.nothing_left():
                 break  # the rest happens to workers without work
             if time.monotonic() - moved > STALL_LIMIT_S:
                 raise AssertionError(f"no decision for {STALL_LIMIT_S:g} s, fault {fault}\n{stage.room.state()}")
@@ -257,7 +268,7 @@ def _settle(stage: Stage, mischief: Mischief, feeder: Feeder, say: Say) -> None:
         seen = _follow(stage, mischief)
         if seen != decided:
             decided, moved = seen, time.monotonic()
-        if feeder.is_done and stage.room.follower.lag(stage.room.settings.kafka.group) == 0:
+        if feeder.is_done and mischief.nothing_left():
             return
         if time.monotonic() - moved > STALL_LIMIT_S:
             raise AssertionError(f"no decision for {STALL_LIMIT_S:g} s, at {seen}\n{stage.room.state()}")

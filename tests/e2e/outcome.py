@@ -82,13 +82,17 @@ class Outcome:
                 assert line.record_id in told_lines
             for change in entry.changes:
                 assert (change.decision_id, change.fact.fact_id) in told_changes
-        assert set(self.facts) == {fact.point_id for entry in entries.values() for fact in entry.effects}
+        self._check_points({fact.point_id for entry in entries.values() for fact in entry.effects})
         assert set(self.vectors) == set(self.facts)
         heads = {fact.fact_id for fact in self.facts.values() if fact.is_head}
         for fact in self.facts.values():
             linked = {*fact.supersedes, *fact.absorbed, *filter(None, (fact.superseded_by, fact.merged_into))}
             assert linked <= heads, f"{fact.text!r} refers to facts that are not there: {linked - heads}"
         self._check_states(heads)
+
+    def _check_points(self, written: set[str]) -> None:
+        """The store holds what the ledger says was written, and nothing else."""
+        assert set(self.facts) == written
 
     def _check_copies(self) -> None:
         """What is told again is told in the same words."""

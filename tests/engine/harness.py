@@ -1,6 +1,7 @@
 """An engine on memory ports, with a toy embedder and scripted judges: small enough to run thousands of times."""
 
 import asyncio
+import functools
 import hashlib
 import json
 from collections.abc import Callable, Sequence
@@ -29,6 +30,7 @@ OPERATOR_KEY = b"operator"
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
+@functools.cache
 def word_vector(word: str) -> np.ndarray:
     """Return a random direction that belongs to a word."""
     seed = int.from_bytes(hashlib.sha256(word.encode()).digest()[:8], "big")

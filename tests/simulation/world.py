@@ -4,7 +4,7 @@ import asyncio
 import hashlib
 import json
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -31,14 +31,31 @@ class Chances:
     """How often things go wrong, per call or step."""
 
     lost_request: float = 0.03
-    lost_reply: float = 0.03
+    lost_reply: float = 0.02
+    late_reply: float = 0.01  # a time-out long after the effect
+    late_effect: float = 0.02  # an effect long after the time-out
+    repeated: float = 0.02  # a request that arrives twice
     partial: float = 0.02
     crash: float = 0.01
     slow: float = 0.2
     judge_silent: float = 0.1
+    judge_slow: float = 0.05
     rebalance: float = 0.02
     sleep: float = 0.01
+    wake: float = 0.2
+    flush: float = 0.02
+    read_only: float = 0.02
+    rewind: float = 0.01
+    clock_jump: float = 0.05
     words: int = len(WORDS)  # of how many words texts are made: few give many repeats
+
+
+@dataclass(frozen=True)
+class Only:
+    """What is left of a run that is being shrunk: these events of its stream, these of its faults, by number. None: all."""
+
+    events: frozenset[int] | None = None
+    faults: frozenset[int] | None = None
 
 
 class Died(BaseException):
@@ -53,12 +70,16 @@ class Partition:
     committed: int = 0
 
 
-def make_events(rng: random.Random, partitions: list[Partition], words: int) -> None:
-    """Fill the partitions: repeats, slots, late ones, repeated ids with the same and with another body, and rubbish."""
+def make_events(rng: random.Random, partitions: list[Partition], words: int, only: frozenset[int] | None = None) -> int:
+    """Fill the partitions: repeats, slots, late ones, repeated ids with the same and with another body, and rubbish.
+
+    Return how many events there were to choose `only` some from.
+    """
     namespaces = ["a", "b", "c"][: rng.randint(1, 3)]
     homes = {name: rng.randrange(len(partitions)) for name in namespaces}
     told: list[tuple[str, bytes, tuple[tuple[str, bytes], ...]]] = []
-    for number in range(rng.randint(5, 30)):
+    count = rng.randint(5, 30)
+    for number in range(count):
         namespace = rng.choice(namespaces)
         if told and rng.random() < 0.1:
             namespace, body, headers = rng.choice(told)
@@ -78,22 +99,36 @@ def make_events(rng: random.Random, partitions: list[Partition], words: int) -> 
             body = b"rubbish" if rng.random() < 0.05 else json.dumps(value).encode()
             headers = (("ce_source", b"simulation"), ("ce_id", f"e{number}".encode()))
             told.append((namespace, body, headers))
+        if only is not None and number not in only:
+            continue
         log = partitions[homes[namespace]].log
         log.append(Record(TOPIC, homes[namespace], len(log), 0, namespace.encode(), body, headers))
+    return count
 
 
 class Shared:
-    """What outlives every worker: stores, and the record of what was sent."""
+    """What outlives every worker: stores, the record of what was sent, and the faults that were met."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, only: Only, events: int) -> None:
         self.rng = rng
+        self.events = events
+        self.met: list[str] = []
+        self.read_only_until_s = 0.0
+        self.under_way: list[asyncio.Task[None]] = []
+        self._only = only.faults
         self.facts = MemoryFacts()
         self.ledger = MemoryLedger()
         self.window = MemoryWindow()
         self.outbox = MemoryOutbox()
         self.embedder = ToyEmbedder()
         self.calm = False
-        self.crashes = 0
+
+    def happens(self, kind: str, chance: float) -> bool:
+        """Draw whether a fault happens here and now. Each has a number, so that a shrunk run can leave it out."""
+        if self.calm or self.rng.random() >= chance:
+            return False
+        self.met.append(kind)
+        return self._only is None or len(self.met) - 1 in self._only
 
 
 class FaultyPort:
@@ -116,25 +151,53 @@ class FaultyPort:
             if rng.random() < chances.slow:
                 await asyncio.sleep(rng.random() * 3)
                 await self._worker.pause()
-            if not shared.calm:
-                if rng.random() < chances.crash:
-                    self._worker.die()
-                if rng.random() < chances.lost_request:
-                    raise Transient(self._name, "request lost")
-                if name in ("write", "send") and rng.random() < chances.partial and len(args[0]) > 1:
-                    await method(args[0][: rng.randrange(1, len(args[0]))])
-                    raise Transient(self._name, "done in part")
+            if shared.happens(f"crash before {self._name}.{name}", chances.crash):
+                self._worker.die()
+            if shared.happens(f"request lost: {self._name}.{name}", chances.lost_request):
+                raise Transient(self._name, "request lost")
+            if name in WRITES and self._name in QDRANT and asyncio.get_running_loop().time() < shared.read_only_until_s:
+                raise Transient(self._name, "read-only")
+            if name in WRITES and len(args[0]) > 1 and shared.happens(f"partial: {self._name}.{name}", chances.partial):
+                await method(_part(args[0], rng))
+                raise Transient(self._name, "done in part")
+            if name in LATE and shared.happens(f"effect too late: {self._name}.{name}", chances.late_effect):
+                shared.under_way.append(asyncio.create_task(_late(method(*args, **more), rng.random() * 60)))
+                raise Transient(self._name, "timed out before the effect")
             result = await method(*args, **more)
-            if not shared.calm:
-                if rng.random() < chances.crash:
-                    self._worker.die()
-                if rng.random() < chances.lost_reply:
-                    raise Transient(self._name, "reply lost")
+            if shared.happens(f"repeated: {self._name}.{name}", chances.repeated):
+                result = await method(*args, **more)
+            if shared.happens(f"crash after {self._name}.{name}", chances.crash):
+                self._worker.die()
+            if shared.happens(f"reply lost: {self._name}.{name}", chances.lost_reply):
+                raise Transient(self._name, "reply lost")
+            if shared.happens(f"reply too late: {self._name}.{name}", chances.late_reply):
+                await asyncio.sleep(30 * rng.random())
+                await self._worker.pause()
+                raise Transient(self._name, "timed out after the effect")
             await asyncio.sleep(rng.random() * 0.01)
             await self._worker.pause()
             return result
 
         return call
+
+
+WRITES = frozenset({"write", "send", "insert", "point"})
+QDRANT = frozenset({"facts", "ledger"})
+LATE = frozenset({"write", "insert", "point"})
+"""Requests that may lie about on the way while others go on. What is sent to Kafka is appended in time or not at all."""
+
+
+async def _late(effect: Coroutine[Any, Any, Any], delay_s: float) -> None:
+    try:
+        await asyncio.sleep(delay_s)
+    finally:
+        await effect
+
+
+def _part(items: Any, rng: random.Random) -> Any:
+    """Return some first part of a batch: of a list, or of a mapping."""
+    count = rng.randrange(1, len(items))
+    return dict(list(items.items())[:count]) if isinstance(items, dict) else items[:count]
 
 
 class MoodyJudge:
@@ -148,10 +211,13 @@ class MoodyJudge:
         self._worker = worker
 
     async def answer(self, question: Question) -> Verdict:
-        rng = self._worker.shared.rng
+        shared, chances = self._worker.shared, self._worker.chances
+        rng = shared.rng
+        if shared.happens("slow judge", chances.judge_slow):
+            await asyncio.sleep(rng.random() * 60)
         await asyncio.sleep(rng.random() * 5)
         await self._worker.pause()
-        if not self._worker.shared.calm and rng.random() < self._worker.chances.judge_silent:
+        if shared.happens("silent judge", chances.judge_silent):
             return Verdict(choice=None, judge=self.name, failure="silence")
         kind = rng.choice(sorted(question.allowed))
         count = rng.randint(1, min(2, len(question.neighbours)))
@@ -175,7 +241,8 @@ class Worker:
         self.owned: dict[int, OffsetTracker] = {}
         self.feeds: dict[int, asyncio.Task[None]] = {}
         ports = {
-            name: FaultyPort(getattr(shared, name), name, self) for name in ("facts", "ledger", "window", "outbox")
+            name: FaultyPort(getattr(shared, name), name, self)
+            for name in ("facts", "ledger", "window", "outbox", "embedder")
         }
         judge = MoodyJudge(self)
         policy = Policy(skip_guard="off", second_look_floor=0.3, supersede_scan_limit=4)
@@ -185,7 +252,7 @@ class Worker:
             hold=HoldSettings(hold_s=4, retry_s=1),
             max_in_flight=shared.rng.randint(1, 40),
         )
-        bundle = Ports(embedder=shared.embedder, judge=judge, local_judge=judge, clock=self.clock, fence=self, **ports)
+        bundle = Ports(judge=judge, local_judge=judge, clock=self.clock, fence=self, **ports)
         self.engine = make_engine(bundle, settings)
 
     async def pause(self) -> None:
@@ -197,7 +264,6 @@ class Worker:
     def die(self) -> None:
         """End the process at once."""
         self.dead = True
-        self.shared.crashes += 1
         raise Died
 
     def holds(self, topic: str, partition: int) -> bool:
