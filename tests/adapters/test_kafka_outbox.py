@@ -83,6 +83,22 @@ def test_a_null_value_is_a_tombstone(broker):
     assert [(record.key, record.value) for record in with_outbox(broker, body)] == [(b"k", None)]
 
 
+def test_whatever_kafka_takes_can_be_sent(broker):
+    """A record without key and value, which the client refuses, and headers that are null, empty or no text: dead letters may have them."""
+    topic = broker.name("out")
+    headers = (("null", None), ("empty", b""), ("raw", b"\xff"), ("null", b"2"))
+
+    async def body(outbox):
+        await broker.create(topic)
+        await outbox.send([Message(topic=topic, key=None, value=None, headers=headers)])
+        await outbox.send([message(topic, None, b""), message(topic, b"", None)])
+        return await broker.read_all(topic)
+
+    found = with_outbox(broker, body)
+    assert [(record.key, record.value) for record in found] == [(None, None), (None, b""), (b"", None)]
+    assert found[0].headers == headers
+
+
 def test_librdkafkas_partitioner_is_followed_where_it_is_configured(broker):
     topic = broker.name("out")
 

@@ -18,13 +18,16 @@ from aiokafka.errors import (
     UnknownTopicOrPartitionError,
 )
 
-from factsieve.adapters.kafka_client import KafkaSecurity, KafkaTransient, describe, kafka_errors, stop_within
+from factsieve.adapters.kafka_client import Access, KafkaSecurity, KafkaTransient, describe, kafka_errors, stop_within
 from factsieve.core.offsets import Partitioner, partition_for
 from factsieve.ports import Message
 
 log = structlog.get_logger(__name__)
 
 _ABORT_S: Final = 1.0
+
+_NULL: Final = object()
+"""Stands for a null value beside a null key: Kafka takes such a record, which may have to become a dead letter, the client does not."""
 
 Compression = Literal["none", "gzip", "lz4", "zstd", "snappy"]
 
@@ -148,7 +151,7 @@ class KafkaOutbox:
             for message in messages:
                 future = await producer.send(
                     message.topic,
-                    message.value,
+                    _NULL if message.key is None and message.value is None else message.value,
                     key=message.key,
                     timestamp_ms=message.timestamp_ms,
                     headers=list(message.headers),
@@ -181,10 +184,12 @@ class KafkaOutbox:
             max_request_size=options.max_request_bytes,
             request_timeout_ms=int(options.request_timeout_s * 1000),
             partitioner=_Partitioner(options.partitioner),
+            value_serializer=_value,
             **self._security.client_options(),
         )
         try:
-            with kafka_errors(f"connecting to {', '.join(self._bootstrap_servers)}"):
+            access = Access(tuple(self._bootstrap_servers), self._security)
+            with kafka_errors(f"connecting to {', '.join(self._bootstrap_servers)}", access):
                 await asyncio.wait_for(producer.start(), options.request_timeout_s)
         except BaseException:
             await self._close(producer)
@@ -219,6 +224,10 @@ class KafkaOutbox:
             task.cancel()
             await asyncio.wait({task}, timeout=_ABORT_S)
         await stop_within(producer.client, producer.client.close(), _ABORT_S)
+
+
+def _value(value: object) -> object:
+    return None if value is _NULL else value
 
 
 class _Partitioner:

@@ -139,10 +139,9 @@ def _sizes(settings: Settings) -> Iterator[str]:
             f"bytes, and {room} are let through (the lower of kafka.max_request_bytes and the decisions topic's max.message.bytes): "
             "lower limits.max_text_chars or the supersede_scan_limit"
         )
-    if engine.wave_size > engine.max_in_flight:
-        yield (
-            f"engine.wave_size ({engine.wave_size}) is above engine.max_in_flight ({engine.max_in_flight}): a wave would never fill"
-        )
+    for name, most in (("max_in_flight", engine.max_in_flight), ("max_lane_events", engine.max_lane_events)):
+        if engine.wave_size > most:
+            yield f"engine.wave_size ({engine.wave_size}) is above engine.{name} ({most}): a wave would never fill"
 
 
 def _retention(settings: Settings) -> Iterator[str]:
@@ -173,6 +172,7 @@ def _services(settings: Settings) -> Iterator[str]:
         yield f"kafka.sasl_password is set, but kafka.security_protocol is {kafka.security_protocol}: choose SASL_SSL"
     if (kafka.ssl_cert_file is None) != (kafka.ssl_key_file is None):
         yield "kafka.ssl_cert_file and kafka.ssl_key_file belong together: set both or none"
+    yield from _tls(settings)
     names = kafka.topics.model_dump()
     if len(set(names.values())) < len(names):
         yield f"kafka.topics: two topics share a name ({', '.join(sorted(names.values()))}): give each its own"
@@ -182,6 +182,21 @@ def _services(settings: Settings) -> Iterator[str]:
         yield f"embedder.path is set, but embedder.kind is {embedder.kind}: choose folder"
     if embedder.kind == "openai" and (embedder.model is None or embedder.dimension is None):
         yield "embedder.kind openai needs embedder.model and embedder.dimension"
+
+
+def _tls(settings: Settings) -> Iterator[str]:
+    """Files for TLS where nothing uses them are a mistake: what was meant to be encrypted would go in the clear."""
+    kafka, redis, qdrant = settings.kafka, settings.redis, settings.qdrant
+    for group, chosen, uses_tls, fix in (
+        (kafka, "kafka", kafka.security_protocol.endswith("SSL"), "kafka.security_protocol must be SSL or SASL_SSL"),
+        (redis, "redis", redis.url.get_secret_value().startswith("rediss://"), "redis.url must begin with rediss://"),
+        (qdrant, "qdrant", qdrant.url.get_secret_value().startswith("https://"), "qdrant.url must begin with https://"),
+    ):
+        files = [f for f in ("ssl_ca_file", "ssl_cert_file", "ssl_key_file") if getattr(group, f, None) is not None]
+        if files and not uses_tls:
+            yield f"{chosen}.{files[0]} is set, but the connection would not be encrypted: {fix}"
+    if (redis.ssl_cert_file is None) != (redis.ssl_key_file is None):
+        yield "redis.ssl_cert_file and redis.ssl_key_file belong together: set both or none"
 
 
 def _judge(settings: Settings) -> Iterator[str]:

@@ -125,6 +125,8 @@ class KafkaSettings(Group):
     the 65,536 that wait inside Faust."""
     partition_buffer_bytes: int = Field(default=33_554_432, ge=1_048_576)
     """Bytes of one partition that may wait so."""
+    partition_span_records: int = Field(default=200_000, ge=1000)
+    """Records of one partition, from the first that is not done on, that are kept account of before no more of it is pulled."""
     session_timeout_s: float = Field(default=12.0, ge=1, le=300)
     """After how long without a heartbeat a worker loses its partitions."""
     heartbeat_interval_s: float = Field(default=3.0, gt=0)
@@ -145,7 +147,21 @@ class RedisSettings(Group):
     """Redis: the hash window for exact repeats."""
 
     url: RedisUrl = ServiceUrl("redis://localhost:6379/0")
-    """Address, `redis://`, `rediss://` or `unix://`, with user and password where there are."""
+    """Address, `redis://`, `rediss://` (TLS) or `unix://`. It may hold user and password, over those below."""
+    username: str | None = None
+    """User, where Redis has an ACL."""
+    password: SecretStr | None = None
+    """Password."""
+    ssl_ca_file: Path | None = None
+    """Certificate authorities (PEM) in place of the system's, with `rediss://`."""
+    ssl_cert_file: Path | None = None
+    """The client's own certificate (PEM), for mutual TLS."""
+    ssl_key_file: Path | None = None
+    """The key of the client's certificate (PEM)."""
+    ssl_key_password: SecretStr | None = None
+    """Password of that key."""
+    ssl_verify_hostname: bool = True
+    """Whether the server's certificate must be for its host name."""
     window_s: int = Field(default=300, ge=1, le=86_400)
     """Length of the hash window in event time."""
     window_sources: tuple[Source, ...] = (Source.POST_TOOL_USE,)
@@ -163,6 +179,8 @@ class QdrantSettings(Group):
     """Address of the REST API."""
     api_key: SecretStr | None = None
     """API key."""
+    ssl_ca_file: Path | None = None
+    """Certificate authorities (PEM) in place of the system's, with `https://`."""
     accept_old_server: bool = False
     """Whether servers below 1.19 are accepted, which can lose acknowledged writes on restart. Never below 1.17."""
     collection_prefix: str = Field(default="", pattern=r"^[A-Za-z0-9_-]{0,64}$")
@@ -318,6 +336,8 @@ class EngineSettings(Group):
 
     max_in_flight: int = Field(default=4096, ge=1)
     """Events taken in and not done, at most, in one worker."""
+    max_lane_events: int = Field(default=1024, ge=1)
+    """Of these, events of one namespace: one that floods, or is held for a judge, leaves room for those of other partitions."""
     wave_size: int = Field(default=64, ge=1, le=4096)
     """Events of one namespace decided and recorded together, at most."""
     batch_items: int = Field(default=128, ge=1, le=4096)

@@ -15,6 +15,7 @@ from factsieve.adapters.qdrant_facts import QdrantFacts
 from factsieve.adapters.qdrant_ledger import QdrantLedger
 from factsieve.adapters.qdrant_tools import connect
 from factsieve.adapters.redis_window import RedisWindow
+from factsieve.adapters.tls import TlsFiles
 from factsieve.assembly.judges import Judges, build_judges
 from factsieve.assembly.settings import Settings
 from factsieve.core.errors import BadSettings
@@ -83,11 +84,26 @@ def _load_embedder(settings: Settings) -> Embedder:
     )
 
 
+def redis_tls(settings: Settings) -> TlsFiles:
+    """Return the files for TLS towards Redis."""
+    redis = settings.redis
+    return TlsFiles(
+        ca=str(redis.ssl_ca_file) if redis.ssl_ca_file else None,
+        cert=str(redis.ssl_cert_file) if redis.ssl_cert_file else None,
+        key=str(redis.ssl_key_file) if redis.ssl_key_file else None,
+        key_password=redis.ssl_key_password.get_secret_value() if redis.ssl_key_password else None,
+        verify_hostname=redis.ssl_verify_hostname,
+    )
+
+
 def build_window(settings: Settings) -> RedisWindow:
     """Return the hash window."""
     redis = settings.redis
     return RedisWindow(
         redis.url.get_secret_value(),
+        username=redis.username,
+        password=redis.password.get_secret_value() if redis.password else None,
+        tls=redis_tls(settings),
         window_s=redis.window_s,
         timeout_s=redis.timeout_s,
         max_connections=redis.max_connections,
@@ -117,6 +133,7 @@ def engine_settings(settings: Settings, embedder: Embedder) -> EngineSettings:
             stops_namespace=engine.poison_action == "stop_namespace",
         ),
         max_in_flight=engine.max_in_flight,
+        max_lane_events=engine.max_lane_events,
         batch_items=engine.batch_items,
         partitioner=settings.kafka.partitioner,
         refuse_wrong_partition=settings.kafka.wrong_partition == "refuse",
@@ -230,6 +247,7 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
     client = connect(
         qdrant.url.get_secret_value(),
         api_key=qdrant.api_key.get_secret_value() if qdrant.api_key else None,
+        ca_file=str(qdrant.ssl_ca_file) if qdrant.ssl_ca_file else None,
         timeout_s=qdrant.timeout_s,
         max_connections=qdrant.max_connections,
     )

@@ -22,6 +22,7 @@ from factsieve.cli import (
     config,
     decide,
     demo,
+    dlt,
     erase,
     evaluate,
     facts,
@@ -95,6 +96,7 @@ app.command("rebuild")(rebuild.rebuild)
 app.command("compact")(compact.compact)
 app.command("worker")(services.worker)
 app.command("api")(api.api)
+app.add_typer(dlt.app, name="dlt")
 app.add_typer(topics.app, name="topics")
 app.add_typer(models.app, name="models")
 app.add_typer(config.app, name="config")
@@ -111,6 +113,19 @@ def exit_code(error: BaseException) -> int:
     return EXIT_BUG
 
 
+def _explained(error: Exception) -> Exception:
+    """Return what keeps us out of Kafka, where that is a setting; else the error as it is."""
+    from factsieve.adapters.kafka_client import KafkaTransient
+
+    if not isinstance(error, KafkaTransient) or error.access is None:
+        return error
+    import asyncio
+
+    from factsieve.adapters.kafka_probe import explain
+
+    return asyncio.run(explain(error.access.servers, error.access.security)) or error
+
+
 def run(arguments: list[str] | None = None) -> NoReturn:
     """Run a command line and exit with its code."""
     arguments = sys.argv[1:] if arguments is None else arguments
@@ -121,7 +136,8 @@ def run(arguments: list[str] | None = None) -> NoReturn:
         logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # its complaints reach people as our own errors
     try:
         app(args=arguments, prog_name="factsieve")
-    except Exception as error:
+    except Exception as raised:
+        error = _explained(raised)
         code = exit_code(error)
         if debug:
             traceback.print_exc()

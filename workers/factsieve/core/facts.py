@@ -67,7 +67,7 @@ class Record(msgspec.Struct, frozen=True):
     timestamp_ms: int
     key: bytes | None
     value: bytes | None
-    headers: tuple[tuple[str, bytes], ...] = ()
+    headers: tuple[tuple[str, bytes | None], ...] = ()
 
     @property
     def coordinates(self) -> Coordinates:

@@ -73,6 +73,11 @@ class OffsetTracker:
         return self._order[0] if self._order else None
 
     @property
+    def followed(self) -> int:
+        """Return how many records are kept account of: all from the head on, done or not."""
+        return len(self._order)
+
+    @property
     def incomplete_span(self) -> int:
         """Return how far the records reach that a restart would bring again: from the head to the highest seen, 0 if all is done."""
         if not self._order or self.highest_seen is None:

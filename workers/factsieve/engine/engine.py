@@ -36,7 +36,8 @@ def _nothing() -> None:
 class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How the engine works.
 
-    At most `max_in_flight` events are taken in and not done. `batch_items` bounds what one call of a port carries. `command_keys` are the
+    At most `max_in_flight` events are taken in and not done, of one namespace at most `max_lane_events`, so that one that is held or floods
+    leaves room for those of other partitions. `batch_items` bounds what one call of a port carries. `command_keys` are the
     operators' keys by id, commands older than `command_max_age_s` are refused. A key outside the partition that `partitioner` would choose
     is noticed, and with `refuse_wrong_partition` refused.
     """
@@ -49,6 +50,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     hold: HoldSettings = HoldSettings()
     poison: PoisonSettings = PoisonSettings()
     max_in_flight: int = 4096
+    max_lane_events: int = 1024
     batch_items: int = 128
     partitioner: Partitioner = "murmur2"
     refuse_wrong_partition: bool = False
@@ -167,6 +169,8 @@ class Engine:
             self._rejecting[partition] += 1
             self._spawn(self._reject(record, error, done, generation))
             return True
+        while self._is_full(event.namespace) and self._failure is None:
+            await self._change()
         if self._quarantine.is_stopped(event.namespace):
             return False
         item = Item(record, event, done, self._release, generation)
@@ -178,6 +182,10 @@ class Engine:
         else:
             lane.waiting.append(item)
         return True
+
+    def _is_full(self, namespace: str) -> bool:
+        lane = self._lanes.get(namespace)
+        return lane is not None and len(lane.waiting) + len(lane.started) >= self._settings.max_lane_events
 
     async def _decoded(self, record: Record) -> Candidate | Command:
         """Return what a record says. Raises BadInput; the decoder's own failure is laid to the record if a known-good one is decoded."""

@@ -119,7 +119,7 @@ class Scan:
                     one.timestamp,
                     one.key,
                     one.value,
-                    tuple((name, value or b"") for name, value in one.headers),
+                    tuple(one.headers),
                 )
                 for part, batch in fetched.items()
                 for one in batch

@@ -103,8 +103,45 @@ def read_dead_letter(record: Record) -> DeadLetter:
     )
 
 
-def redrive_message(topics: Topics, letter: DeadLetter, *, value: bytes | None = None) -> Message:
-    """Return the record of a dead letter to be sent in again, with another value where it was corrected.
+class Redriven(msgspec.Struct, frozen=True):
+    """A mark on the dead letter topic: the letter that lies there was sent in again."""
+
+    partition: int
+    offset: int
+    at: datetime
+
+
+def redriven_message(topics: Topics, key: bytes | None, mark: Redriven) -> Message:
+    """Return the mark that a dead letter was sent in again: no value, and the letter's own key."""
+    ours = {
+        "redriven-partition": str(mark.partition),
+        "redriven-offset": str(mark.offset),
+        "redriven-at": times.format_rfc3339(mark.at),
+    }
+    return Message(
+        topic=topics.dead_letters,
+        key=key,
+        value=None,
+        headers=tuple((PREFIX + name, text.encode("utf-8")) for name, text in ours.items()),
+    )
+
+
+def read_redriven(record: Record) -> Redriven | None:
+    """Return the mark that a record of the dead letter topic is, or None for anything else; never raises."""
+    headers = Headers(record.headers)
+    partition, offset, at = (headers.lossy(f"{PREFIX}redriven-{name}") for name in ("partition", "offset", "at"))
+    if record.value is not None or partition is None or offset is None or at is None:
+        return None
+    try:
+        return Redriven(int(partition), int(offset), times.parse_rfc3339(at))
+    except ValueError:
+        return None
+
+
+def redrive_message(
+    topics: Topics, letter: DeadLetter, *, value: bytes | None = None, key: bytes | None = None
+) -> Message:
+    """Return the record of a dead letter to be sent in again, with another value or key where it was corrected.
 
     An event that does not name itself keeps its key and its time by the origin headers. A corrected one is another event then.
     """
@@ -113,7 +150,7 @@ def redrive_message(topics: Topics, letter: DeadLetter, *, value: bytes | None =
         letter.coordinates.partition,
         letter.coordinates.offset,
         letter.timestamp_ms,
-        letter.key,
+        letter.key if key is None else key,
         letter.value if value is None else value,
         letter.headers,
     )

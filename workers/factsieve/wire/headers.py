@@ -9,7 +9,7 @@ import msgspec
 from factsieve.core.errors import BadInput
 from factsieve.core.facts import Record
 
-RawHeaders = tuple[tuple[str, bytes], ...]
+RawHeaders = tuple[tuple[str, bytes | None], ...]
 
 REPLAY_ID: Final = "replay-id"
 REPLAY_EMIT: Final = "replay-emit"

@@ -134,7 +134,7 @@ class SafeConsumer(driver.Consumer):  # type: ignore[misc] # untyped upstream
                 timestamp_ms=message.timestamp_ms,
                 key=message.key,
                 value=message.value,
-                headers=tuple((name, b"" if value is None else value) for name, value in message.headers or ()),
+                headers=tuple(message.headers or ()),
             )
         )
 

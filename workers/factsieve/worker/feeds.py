@@ -61,11 +61,13 @@ class Pipeline(Protocol):
 class FeedLimits(msgspec.Struct, frozen=True):
     """How much of one partition may wait in memory for the engine before no more of it is pulled.
 
-    One pull may overshoot: by at most the records and bytes of one fetch.
+    One pull may overshoot: by at most the records and bytes of one fetch. `max_span` bounds what is kept account of while the first
+    incomplete record stays so and those behind it are done.
     """
 
     max_records: int = 4_000
     max_bytes: int = 32 * 1024 * 1024
+    max_span: int = 200_000
 
 
 class FeedState(msgspec.Struct, frozen=True):
@@ -155,7 +157,12 @@ class Feeds:
         feed = self._feeds.get(name)
         if feed is None or feed.is_closed:
             return False
-        return len(feed.expected) < self._limits.max_records and feed.waiting_bytes < self._limits.max_bytes
+        limits = self._limits
+        return (
+            len(feed.expected) < limits.max_records
+            and feed.waiting_bytes < limits.max_bytes
+            and feed.tracker.followed < limits.max_span
+        )
 
     async def wait_for_room(self, timeout_s: float) -> None:
         """Return when a feed took something (so there may be room again), or after `timeout_s`."""

@@ -12,6 +12,7 @@ from prometheus_client import CollectorRegistry, ProcessCollector
 
 from factsieve import __version__
 from factsieve.adapters.kafka_outbox import KafkaOutbox
+from factsieve.adapters.kafka_probe import explain
 from factsieve.adapters.redis_window import RedisWindow
 from factsieve.assembly.judges import Judges, build_judges
 from factsieve.assembly.kafka_access import bootstrap_servers, outbox_options, security_of
@@ -53,7 +54,7 @@ def worker_config(settings: Settings) -> WorkerConfig:
         commit_timeout_s=kafka.commit_timeout_s,
         max_poll_records=kafka.max_poll_records,
         max_fetch_bytes=kafka.max_fetch_bytes,
-        feed=FeedLimits(kafka.partition_buffer_records, kafka.partition_buffer_bytes),
+        feed=FeedLimits(kafka.partition_buffer_records, kafka.partition_buffer_bytes, kafka.partition_span_records),
         drain_timeout_s=worker.drain_timeout_s,
         stop_deadline_s=worker.stop_deadline_s,
         judge_hold_s=settings.judge.hold_s,
@@ -95,6 +96,9 @@ class _Watched(Metrics):
 
 
 async def _serve(settings: Settings) -> int:
+    refused = await explain(bootstrap_servers(settings), security_of(settings))
+    if refused is not None:
+        raise refused
     metrics = _Watched()
     policies = settings.policies()
     log.info("profile_loaded", policy=policies.default.fingerprint, **settings.shown()["policy"])
