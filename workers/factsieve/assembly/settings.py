@@ -11,6 +11,7 @@ import msgspec
 from pydantic import BaseModel, Field, SecretStr, ValidationError
 from pydantic_settings import BaseSettings, EnvSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
+from factsieve.assembly.settings_downstream import DownstreamSettings
 from factsieve.assembly.settings_groups import (
     ApiSettings,
     CommandSettings,
@@ -79,6 +80,8 @@ class Settings(BaseSettings):
     """Operators' commands."""
     api: ApiSettings = ApiSettings()
     """The HTTP API."""
+    downstream: DownstreamSettings = DownstreamSettings()
+    """The cross-check with the downstream RAG."""
     ledger_retention_d: float = Field(default=90.0, gt=0)
     """How many days ledger records of skips are kept. Must be longer than the retention of the input and the dead letter topic."""
 

@@ -17,7 +17,7 @@ _DAY_S: Final = 86_400
 def problems(settings: Settings) -> list[str]:
     """Return every contradiction between settings, one sentence each that names both sides and the fix."""
     found: list[str] = []
-    for check in (_policy, _times, _sizes, _retention, _services, _judge, _commands):
+    for check in (_policy, _times, _sizes, _retention, _services, _judge, _commands, _downstream):
         found.extend(check(settings))
     return found
 
@@ -27,6 +27,15 @@ def _policy(settings: Settings) -> Iterator[str]:
         settings.policies()
     except BadSettings as error:
         yield f"policy: {error}"
+
+
+def _downstream(settings: Settings) -> Iterator[str]:
+    for name, one in settings.downstream.collections.items():
+        if one.namespace_key is None and not one.namespaces:
+            yield (
+                f"downstream.collections.{name} has neither namespace_key nor namespaces: name the payload field that holds the "
+                'namespace, or the namespaces whose texts it holds (["*"]: its texts may be seen by all)'
+            )
 
 
 def _all_policies(settings: Settings) -> list[Policy]:

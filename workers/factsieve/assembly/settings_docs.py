@@ -8,6 +8,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from factsieve.assembly.settings import ALIASES, CONFIG_VARIABLE, setting_names, variable_of
+from factsieve.assembly.settings_downstream import DownstreamCollection
 from factsieve.assembly.settings_groups import NamespacePolicy
 
 _HEAD = f"""# Settings
@@ -31,7 +32,7 @@ skip_threshold = 0.9
 
 def render() -> str:
     """Return the whole page."""
-    return "\n".join([_HEAD, *_sections(), *_namespaces(), *_aliases()]).rstrip() + "\n"
+    return "\n".join([_HEAD, *_sections(), *_namespaces(), *_downstream(), *_aliases()]).rstrip() + "\n"
 
 
 def _sections() -> Iterator[str]:
@@ -53,6 +54,16 @@ def _namespaces() -> Iterator[str]:
     yield "## One namespace's own policy\n"
     yield "A table `policy.namespaces.NAME` may hold any of these; what it leaves out is as in `policy`.\n"
     yield ", ".join(f"`{field}`" for field in NamespacePolicy.model_fields) + ".\n"
+
+
+def _downstream() -> Iterator[str]:
+    yield "## One downstream collection\n"
+    yield "A table `downstream.collections.NAME` holds:\n"
+    yield "| field | default | meaning |"
+    yield "| --- | --- | --- |"
+    for field, info in DownstreamCollection.model_fields.items():
+        yield f"| `{field}` | {'required' if info.is_required() else _default(info)} | {_meaning(info)} |"
+    yield ""
 
 
 def _aliases() -> Iterator[str]:

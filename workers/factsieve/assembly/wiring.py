@@ -18,6 +18,7 @@ from factsieve.adapters.redis_window import RedisWindow
 from factsieve.adapters.tls import TlsFiles
 from factsieve.assembly.judges import Judges, build_judges
 from factsieve.assembly.settings import Settings
+from factsieve.assembly.settings_groups import EmbedderSettings
 from factsieve.core.errors import BadSettings
 from factsieve.engine.desk import HoldSettings
 from factsieve.engine.engine import Engine, EngineSettings
@@ -25,7 +26,7 @@ from factsieve.engine.lane import LaneSettings
 from factsieve.engine.poison import PoisonSettings
 from factsieve.engine.ports import HoldsAll, NoRisk, Observer, Ports
 from factsieve.engine.wave import WaveSettings
-from factsieve.ports import Embedder, FactStore, Fence, HashWindow, Ledger, Outbox, Risk
+from factsieve.ports import Downstream, Embedder, FactStore, Fence, HashWindow, Ledger, Outbox, Risk
 
 log = structlog.get_logger(__name__)
 
@@ -39,7 +40,7 @@ def build_embedder(settings: Settings) -> Embedder:
     Raises BadSettings where its model or a library is missing, or the threshold profile was measured for another one.
     """
     profile = settings.threshold_profile()
-    embedder = _load_embedder(settings)
+    embedder = load_embedder(settings.embedder)
     if profile is not None:
         try:
             profile.check_embedder(embedder.model, embedder.fingerprint)
@@ -55,8 +56,8 @@ def _close(embedder: Embedder) -> None:
         close()
 
 
-def _load_embedder(settings: Settings) -> Embedder:
-    chosen = settings.embedder
+def load_embedder(chosen: EmbedderSettings) -> Embedder:
+    """Return an embedder. Raises BadSettings where its model or a library is missing."""
     if chosen.kind == "openai":
         from factsieve.adapters.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 - needs an extra
 
@@ -156,6 +157,7 @@ def build_engine(
     judges: Judges | None = None,
     on_failure: Callable[[BaseException], None] = lambda _error: None,
     risk: Risk | None = None,
+    downstream: Downstream | None = None,
     waits: bool = True,
 ) -> Engine:
     """Return an engine over these stores, with the configured judges (or these) and the system's clock. Raises BadSettings.
@@ -164,7 +166,17 @@ def build_engine(
     """
     asked = judges or build_judges(settings, profile=settings.threshold_profile(), risk=risk)
     ports = Ports(
-        facts, ledger, window, embedder, asked.judge, asked.local, outbox, SystemClock(), fence, risk or NoRisk()
+        facts=facts,
+        ledger=ledger,
+        window=window,
+        embedder=embedder,
+        judge=asked.judge,
+        local_judge=asked.local,
+        outbox=outbox,
+        clock=SystemClock(),
+        fence=fence,
+        risk=risk or NoRisk(),
+        downstream=downstream,
     )
     told = engine_settings(settings, embedder)
     poison = msgspec.structs.replace(told.poison, ends_on_outage=not waits)

@@ -3,10 +3,11 @@
 Names end in their unit; labels are of bounded vocabularies, and never hold a namespace or a text. "Dropped" is said of real loss only.
 """
 
-from typing import Final, Literal
+from typing import Final, Literal, get_args
 
 import msgspec
 
+from factsieve.core.decision import DownstreamOutcome
 from factsieve.core.errors import REJECT_CODES
 from factsieve.core.facts import Kind as Decided
 
@@ -50,6 +51,13 @@ DECLARED: Final[tuple[Declared, ...]] = (
         "counter",
         "Events of which everything is done, so that their offset may be committed.",
         observed=True,
+    ),
+    Declared(
+        "downstream_looked_up_total",
+        "counter",
+        "New facts looked for in the downstream collections: known ones are not told to ingest.",
+        ("outcome",),
+        starts=get_args(DownstreamOutcome),
     ),
     Declared("events_reviewed_total", "counter", "Decisions that ask for a person's look."),
     Declared("commands_decided_total", "counter", "Operators' commands by outcome.", ("kind", "outcome")),
@@ -121,7 +129,7 @@ DECLARED: Final[tuple[Declared, ...]] = (
         "counter",
         "Calls to a service that were done without, its answer failing.",
         ("service",),
-        starts=("redis",),
+        starts=("redis", "downstream"),
     ),
     Declared(
         "event_tries_failed_total",

@@ -77,6 +77,8 @@ class Metrics:
             self._counters["window_hits_total"].inc()
         if decision.review is not None:
             self._counters["events_reviewed_total"].inc()
+        if decision.downstream is not None:
+            self._counters["downstream_looked_up_total"].labels(outcome=decision.downstream.outcome).inc()
         for note in decision.judges:
             named = {"judge": note.judge, "asked": note.asked}
             if note.choice is None:

@@ -14,6 +14,7 @@ from factsieve import __version__
 from factsieve.adapters.kafka_outbox import KafkaOutbox
 from factsieve.adapters.kafka_probe import explain
 from factsieve.adapters.redis_window import RedisWindow
+from factsieve.assembly.downstream import build_downstream
 from factsieve.assembly.judges import Judges, build_judges
 from factsieve.assembly.kafka_access import bootstrap_servers, outbox_options, security_of
 from factsieve.assembly.settings import Settings
@@ -113,6 +114,7 @@ async def _serve(settings: Settings) -> int:
         await _check_window(window)
         suspects = _suspects(settings, stores.embedder, lambda: judges)
         judges = build_judges(settings, profile=settings.threshold_profile(), risk=suspects)
+        downstream = build_downstream(settings, stores.embedder)
         engines: list[Engine] = []
         apps: list[SieveApp] = []
 
@@ -134,6 +136,7 @@ async def _serve(settings: Settings) -> int:
                 on_failure=context.on_bug,
                 judges=judges,
                 risk=suspects,
+                downstream=downstream,
             )
             engines.append(engine)
             return engine
@@ -154,7 +157,7 @@ async def _serve(settings: Settings) -> int:
         options = RunOptions(
             registry=metrics.registry,
             stores={"qdrant": stores.facts.check, "ledger": stores.ledger.check, "redis": window.check},
-            closers=(outbox.stop, window.close, judges.close),
+            closers=(outbox.stop, window.close, judges.close, *([downstream.close] if downstream else [])),
             loop_limit_s=settings.worker.loop_limit_s,
             excuse=lambda: metrics.excuse(_EXCUSE_RETRIES * settings.engine.retry_most_s) or _parked(engines[0]),
         )
