@@ -18,6 +18,7 @@ Positions = Mapping[int, int]
 
 BATCH_RECORDS: Final = 500
 _POLL_MS: Final = 500
+_METADATA_TRIES: Final = 5
 
 
 class Scan:
@@ -49,8 +50,12 @@ class Scan:
         with self._kafka.reaching(f"reading {self._topic}"):
             try:
                 await asyncio.wait_for(consumer.start(), START_TIMEOUT_S)
-                topics = await consumer.topics()
-                numbers = consumer.partitions_for_topic(self._topic) if self._topic in topics else None
+                numbers = None
+                for _ in range(_METADATA_TRIES):  # the client may refresh what it knows, of no topic, in between
+                    topics = await consumer.topics()
+                    numbers = consumer.partitions_for_topic(self._topic)
+                    if numbers or self._topic not in topics:
+                        break
                 if not numbers:
                     raise Transient(
                         "kafka",
