@@ -271,6 +271,10 @@ ROWS: Final[tuple[tuple[str, tuple[Panel, ...]], ...]] = (
                 "Done without", "Calls to a service that can be missed. Redis: repeats cost a look-up in the store instead.",
                 one(rate("factsieve_services_bypassed_total", "service"), "{{service}}"), "ops", width=12,
             ),
+            Panel(
+                "Known downstream", "New facts looked for in the downstream collections. Known ones are stored, and ingest is not told.",
+                one(rate("factsieve_downstream_looked_up_total", "outcome"), "{{outcome}}"), "ops", width=12,
+            ),
         ),
     ),
     (
