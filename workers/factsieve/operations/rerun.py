@@ -10,9 +10,9 @@ import msgspec
 
 from factsieve.adapters.clock import SystemClock
 from factsieve.adapters.memory import MemoryFacts, MemoryLedger, MemoryOutbox, MemoryWindow
-from factsieve.core import whatif
+from factsieve.core import downstream, whatif
 from factsieve.core.decision import Entry, LedgerRecord
-from factsieve.core.facts import Candidate, Record
+from factsieve.core.facts import Candidate, Kind, Record
 from factsieve.core.policy import Policies
 from factsieve.core.whatif import Foreseen
 from factsieve.engine.desk import HoldSettings, JudgeDesk
@@ -161,6 +161,8 @@ def _nothing() -> None:
 
 def _compared(namespace: str, old: Entry, new: Entry) -> Foreseen:
     before, after = whatif.told(old.decision), whatif.told(new.decision)
+    if before.reason == downstream.KNOWN and after.decision is Kind.ADD and after.review is None:
+        after = msgspec.structs.replace(after, reason=before.reason)  # a rerun does not look there again
     if _gist(old) != _gist(new):
         state: whatif.State = "changed"
     else:

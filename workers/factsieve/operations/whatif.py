@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from factsieve.core import whatif
+from factsieve.core import downstream, whatif
 from factsieve.core.decide import Ask, Case, LookBack, Ruling, decide
 from factsieve.core.decision import Entry
 from factsieve.core.errors import BadSettings, Bug
@@ -309,6 +309,8 @@ class Foreseer:
             match decide(case):
                 case Ruling() as ruling:
                     decision = entry.decision
+                    if decision.downstream is not None and downstream.is_asked(ruling):  # is known there now as then
+                        ruling = downstream.noted(ruling, decision.downstream)
                     planned = plan(
                         case, ruling, now=decision.decided_at, policy=policy.fingerprint, embedder=decision.embedder
                     )
