@@ -79,6 +79,7 @@ async def _run(
         for sleeper in leftovers:
             if not sleeper.awake.is_set() and rng.random() < chances.wake:
                 sleeper.awake.set()
+                shared.under_way.append(asyncio.create_task(sleeper.learn(rng.random())))
         if shared.happens("rebalance", chances.rebalance):
             await _rebalance(group, workers, rng)
         if shared.happens("Redis flushed", chances.flush):
@@ -91,6 +92,7 @@ async def _run(
             await _rewind(group, workers, rng)
     for worker in [*workers, *leftovers]:
         worker.awake.set()
+    await asyncio.gather(*(sleeper.learn(rng.random()) for sleeper in leftovers))
     await asyncio.sleep(30)
     for worker in [*workers, *leftovers]:
         await worker.close()

@@ -43,7 +43,18 @@ KINDS = frozenset(
 LATE = Chances(late_effect=0.2, words=2)
 """Writes that arrive long after they were given up, and many repeats: they show what the version condition is for."""
 
-SLEEPY = Chances(slow=0.6, sleep=0.25, words=2)
+SLEEPY = Chances(
+    slow=0.2,
+    sleep=0.1,
+    wake=0.02,
+    words=1,
+    crash=0.001,
+    lost_request=0.003,
+    lost_reply=0.003,
+    late_effect=0,
+    read_only=0,
+    rewind=0,
+)
 """Owners that wake late with something on their tongue: only they show what the fence is for."""
 
 

@@ -303,6 +303,12 @@ class Worker:
         await self.engine.drain([(TOPIC, number)], drain_s)
         self.owned.pop(number, None)
 
+    async def learn(self, after_s: float) -> None:
+        """Hear from the group, some time after waking, that others own its partitions now."""
+        await asyncio.sleep(after_s)
+        for number in list(self.owned):
+            await self.give_up(number, 0.0)
+
     async def close(self) -> None:
         """Let everything of this process end."""
         self.dead = True
