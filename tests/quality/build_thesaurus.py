@@ -3,8 +3,8 @@
     python tests/quality/build_thesaurus.py DICT_FOLDER workers/factsieve/core/guard/data/thesaurus.txt.gz
 
 Kept are the single words that are written small, with their first four senses per part of speech and those that
-occur in WordNet's sense-tagged texts, and of the synsets their hypernyms, similar adjectives and derivationally
-related synsets. Debian ships the files as `wordnet-base`.
+occur in WordNet's sense-tagged texts, and of the synsets their hypernyms, similar adjectives, and derivationally
+related synsets and attributes (young, age). Debian ships the files as `wordnet-base`.
 """
 
 import gzip
@@ -47,7 +47,7 @@ def main(folder: Path, target: Path) -> None:
             kept: dict[str, list[str]] = {}
             for index in range(int(fields[at])):
                 symbol, offset, part, _ = fields[at + 1 + 4 * index : at + 5 + 4 * index]
-                group = {"@": "h", "@i": "h", "&": "s", "+": "d", "\\": "d"}.get(symbol)
+                group = {"@": "h", "@i": "h", "&": "s", "+": "d", "\\": "d", "=": "d"}.get(symbol)
                 if group:
                     kept.setdefault(group, []).append(("a" if part == "s" else part) + offset)
             pointers[pos + fields[0]] = kept

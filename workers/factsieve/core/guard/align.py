@@ -101,9 +101,9 @@ class Alignment:
         self.opposites = [(i, j) for i, j in self.opposites if self.ours[i].role != "r" or self._same_neighbour(i, j)]
         before = len(self.pairs)
         heads = {self.theirs[j].key[:4] for j in self.open_theirs}
-        self._match(_akin, self.pairs, lambda a: a.key[:4] in heads)
         self._join(self.open_ours, self.open_theirs, self.ours, self.theirs)
         self._join(self.open_theirs, self.open_ours, self.theirs, self.ours)
+        self._match(_akin, self.pairs, lambda a: a.key[:4] in heads)
         self._spell_out(self.open_ours, self.open_theirs, self.ours, self.theirs)
         self._spell_out(self.open_theirs, self.open_ours, self.theirs, self.ours)
         self._match(_covered, self.pairs, lambda a: a.role != "n" and known(a.surface))
@@ -145,10 +145,21 @@ class Alignment:
             self.opposites.append(pair)
             return True
         if _covered(a, b):
-            self.pairs.append(pair)
+            self._pair_in_order(pair)
             self.reworded += 1
             return True
         return False
+
+    def _pair_in_order(self, pair: tuple[int, int]) -> None:
+        """Add a pair; where one of its words stands twice, each of both is matched with the one that keeps the order."""
+        i, j = pair
+        for index, (k, m) in enumerate(self.pairs):
+            twins = self.theirs[m].key == self.theirs[j].key or self.ours[k].key == self.ours[i].key
+            if twins and (i < k) != (j < m):
+                self.pairs[index] = (k, j)
+                self.pairs.append((i, m))
+                return
+        self.pairs.append(pair)
 
     def _may_oppose(self) -> Callable[[Word], bool]:
         """Return a cheap test that every word passes which has an opposite among the open ones there."""

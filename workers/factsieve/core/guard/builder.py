@@ -22,6 +22,7 @@ from factsieve.core.guard.lexicon import (
     NEGATIVE_VERBS,
     NEGATORS,
     PRONOUNS,
+    PURPOSES,
     QUANTIFIERS,
     RELATIONS,
     WAS,
@@ -135,7 +136,8 @@ class Builder:
             last = self.tokens[index + found[1] - 1]
             self._add_value("date", found[0], self.text[self.tokens[index].start : last.end], related=True)
             return found[1]
-        if self._tells_what_is_measured(index, lower):
+        purpose = lower in PURPOSES and not self.after_be and self.lowers[index + 1 : index + 2] == ["for"]
+        if purpose or self._tells_what_is_measured(index, lower):
             self.small.append(lower)
             return 1
         used = self._calendar(index, lower) or self._number(index)

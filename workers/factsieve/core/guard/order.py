@@ -115,7 +115,8 @@ _NAME: Final = 5
 def _exchanged(
     candidate: Features, stored: Features, alignment: Alignment, pairs: list[tuple[int, int]]
 ) -> Finding | None:
-    if candidate.passive != stored.passive or alignment.share() < 0.85:
+    whole = not alignment.open_ours or not alignment.open_theirs  # one of both says nothing more
+    if candidate.passive != stored.passive or alignment.share() < (0.7 if whole else 0.85):
         return None
     words, others = alignment.ours, alignment.theirs
     short = len(words) <= _LONG

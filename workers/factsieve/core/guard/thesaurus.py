@@ -161,7 +161,11 @@ def normal_form(lower: str, language: str, *, written_small: bool) -> str:
         if lower.endswith(("ies", "ied")):
             return lower[:-3] + "y"
         for ending in ("ing", "ed", "es", "s", "e"):
-            if lower.endswith(ending) and len(lower) > len(ending) + 3 and not lower.endswith("ss"):
+            if (
+                lower.endswith(ending)
+                and len(lower) > max(len(ending) + 2, 3) + (ending != "s")
+                and not lower.endswith("ss")
+            ):
                 return lower[: -len(ending)]
     return lower
 
@@ -254,6 +258,12 @@ def is_narrower(a: str, b: str) -> bool:
     if ours is None or theirs is None or theirs.senses.isdisjoint(ours.manners):
         return False
     return not says_the_same(a, b)
+
+
+def tells_deed(word: str) -> bool:
+    """Return whether a word is a form of a verb that is nothing but a verb."""
+    base = base_form(word)
+    return only_verb(base) if base != word else only_verb(word)
 
 
 _NOT_DENIED: Final = ("display", "discuss", "dispatch", "distribut", "distress", "discount", "discharg", "dissolv", "dismiss", "disguis", "discard", "disciplin", "district", "dispos", "dispens", "discover", "disast", "disput")  # fmt: skip

@@ -1,0 +1,136 @@
+"""Which words stand where the other text has another one, which come and go, and what of it is mere wording."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from factsieve.core.guard.align import Alignment
+from factsieve.core.guard.model import Features, Finding, Word
+from factsieve.core.guard.thesaurus import tells_deed
+
+
+def _content(words: tuple[Word, ...]) -> list[Word]:
+    return [word for word in words if word.role in "nwcp"]
+
+
+def word_findings(
+    alignment: Alignment, candidate: Features, stored: Features, *, edited: bool
+) -> tuple[list[Finding], list[Finding], list[Finding]]:
+    """Return words that stand where the other text has another one, words that only the candidate has, words that only the stored fact has.
+
+    A text that equals the other but for one word was edited to say something else; a text that differs in many small ways was reworded.
+    So a gap in an otherwise identical frame always counts, and gaps beside other signs of rewording count against a tolerance that grows
+    with what aligns (`_TOLERANCE`, tuned on the training sets).
+    """
+    swapped: list[Finding] = []
+    added: list[Finding] = []
+    dropped: list[Finding] = []
+    loose_ours: list[Word] = []
+    loose_theirs: list[Word] = []
+    signs = alignment.reworded + len(alignment.narrowed)
+    shorter = 0
+    light: list[Finding] = []
+    shared = len({value.canonical for value in candidate.values} & {value.canonical for value in stored.values})
+    cost = 0.0
+    unspaced = False
+    for gap in alignment.gaps():
+        ours, theirs = _content(gap.ours), _content(gap.theirs)
+        unspaced = unspaced or any(word.role == "c" for word in (*ours, *theirs))
+        if gap.framed and gap.ours and gap.theirs and not (ours and theirs):
+            ours, theirs = [w for w in gap.ours if w.role != "r"], [w for w in gap.theirs if w.role != "r"]
+            if ours and theirs:
+                light.append(Finding("substitution", _excerpt(ours), _excerpt(theirs)))
+        elif gap.framed and ours and theirs:
+            name = any(word.role == "n" for word in (*ours, *theirs))
+            swapped.append(Finding("entity" if name else "substitution", _excerpt(ours), _excerpt(theirs)))
+            cost += len(ours)
+        elif gap.framed and ours:
+            added.append(Finding("entity" if any(word.role == "n" for word in ours) else "novelty", _excerpt(ours)))
+            cost += len(ours) * (1 if len(alignment.pairs) + shared >= _ENOUGH else 2)
+        elif gap.framed and theirs:
+            dropped.append(Finding("novelty", "", _excerpt(theirs)))
+            shorter += len(theirs)
+        else:
+            loose_ours += ours
+            loose_theirs += theirs
+    if loose_theirs:
+        dropped.append(Finding("novelty", "", _excerpt(loose_theirs)))
+    both = min(len(loose_ours), len(loose_theirs))
+    signs += both
+    cost += both * _LOOSE + (len(loose_ours) - both)
+    if loose_ours:
+        added.append(
+            Finding("entity" if any(word.role == "n" for word in loose_ours) else "novelty", _excerpt(loose_ours))
+        )
+    if (
+        light
+        and not signs
+        and not shorter
+        and not swapped
+        and (len(light) == 1 or any(word.role == "c" for word in alignment.ours))
+    ):
+        swapped = light
+    names = [f for f in swapped + added if f.kind == "entity"]
+    if (
+        not signs
+        and not shorter
+        and cost
+        and sum(((one := Counter(candidate.small)) - (other := Counter(stored.small)) + (other - one)).values())
+        >= _SMALL
+    ):
+        signs = _SIGNS
+    if edited or (swapped and not signs):
+        return swapped, added, dropped  # a text that only lost words elsewhere was edited, not reworded
+    deeds = [word for word in loose_ours if tells_deed(word.surface)]
+    others = [word for word in loose_theirs if tells_deed(word.surface)]
+    if deeds and others and len(alignment.pairs) < _FEW:  # another deed of the same things
+        swapped.append(Finding("substitution", _excerpt(deeds), _excerpt(others)))
+        return swapped, added, dropped
+    if signs + shorter >= _SIGNS and not unspaced and cost <= _TOLERANCE * (len(alignment.pairs) + shared):
+        return [f for f in names if f in swapped], [f for f in names if f in added], dropped
+    return swapped, added, dropped
+
+
+_TOLERANCE = 0.34
+_SIGNS = 1
+_SMALL = 3
+_LOOSE = 0.5
+_FEW = 8
+_ENOUGH = 4
+"""Where fewer words match, a word that only the candidate has is no mere wording."""
+
+
+def _excerpt(words: list[Word]) -> str:
+    return " ".join(word.surface for word in words)[:80]
+
+
+def shorter_answer(candidate: Features, stored: Features, alignment: Alignment) -> list[Finding]:
+    """Find what is gone from the answer in `subject: answer`: a list that lost a member is another answer, not a shorter text."""
+    if candidate.answer_at < 0 or stored.answer_at < 0 or len(stored.words) - stored.answer_at > _ANSWER:
+        return []
+    gone = [
+        alignment.theirs[j]
+        for j in alignment.open_theirs
+        if j >= stored.answer_at and alignment.theirs[j].role in "nwcp"
+    ]
+    return [Finding("substitution", "", _excerpt(gone))] if gone else []
+
+
+_ANSWER: Final = 10
+"""What stands behind a colon and has more words is told, not listed."""
+
+
+def only_counts(finding: Finding, candidate: Features, alignment: Alignment) -> bool:
+    """Return whether a number only tells how many the stored fact names: `two persons`, `a man and a woman` or `a pair of kids`."""
+    value = next((v for v in candidate.values if v.excerpt == finding.ours and v.family == "number"), None)
+    if value is None or value.canonical not in _COUNTS:
+        return False
+    if value.canonical == "2" and any(word.surface in _PAIRS for word in alignment.theirs):
+        return True
+    listed = Counter(word.group for word in alignment.theirs if word.role != "r")
+    return any(str(listed[alignment.theirs[j].group]) == value.canonical for j in alignment.open_theirs)
+
+
+_COUNTS: Final = frozenset("23456")
+_PAIRS: Final = frozenset(("pair", "couple", "duo"))
