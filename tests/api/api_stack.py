@@ -19,12 +19,19 @@ from factsieve.localstack.stack import StackState, read_state
 
 START_TIMEOUT_S = 150.0
 WAIT_S = 60.0
-TOKENS = {"ops": "token-of-ops", "alpha": "token-of-alpha", "beta": "token-of-beta", "reader": "token-of-a-reader"}
+TOKENS = {
+    "ops": "token-of-ops",
+    "alpha": "token-of-alpha",
+    "beta": "token-of-beta",
+    "reader": "token-of-a-reader",
+    "fuzz": "token-of-fuzz",
+}
 GRANTS: dict[str, dict[str, Any]] = {
     "ops": {"namespaces": ["*"], "scopes": ["read", "write"]},
     "alpha": {"namespaces": ["alpha"], "scopes": ["read", "write"]},
     "beta": {"namespaces": ["beta"], "scopes": ["read", "write"]},
     "reader": {"namespaces": ["alpha"], "scopes": ["read"]},
+    "fuzz": {"namespaces": ["fuzz"], "scopes": ["read", "write"]},
 }
 
 

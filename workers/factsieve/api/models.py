@@ -27,9 +27,9 @@ class Statement(Body):
     """Session; stands in for an absent namespace."""
     source: Annotated[Source, Field(strict=False)] = Source.REMEMBER
     """Which kind of service speaks."""
-    occurred_at: str | None = None
+    occurred_at: Annotated[str, Field(json_schema_extra={"format": "date-time"})] | None = None
     """When the statement was made (RFC 3339). Absent: now."""
-    slot: str | None = None
+    slot: Annotated[str, Field(min_length=1)] | None = None
     """What the statement is about, for example `user.city`."""
     embedding: list[float] | None = None
     """The text's vector. Used only if `embedding_model` is the worker's own model."""
