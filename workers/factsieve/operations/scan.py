@@ -8,6 +8,7 @@ from typing import Final, Self
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from factsieve.adapters.kafka_client import end_offsets
+from factsieve.adapters.kafka_partitions import partitions_of
 from factsieve.adapters.kafka_records import accept_any_header_names
 from factsieve.core.errors import Transient
 from factsieve.core.facts import Record
@@ -18,7 +19,6 @@ Positions = Mapping[int, int]
 
 BATCH_RECORDS: Final = 500
 _POLL_MS: Final = 500
-_METADATA_TRIES: Final = 5
 
 
 class Scan:
@@ -32,70 +32,80 @@ class Scan:
         self._topic = topic
         self._group = group
         self._consumer: AIOKafkaConsumer | None = None
+        self._keeper: AIOKafkaConsumer | None = None  # of the group's positions; reads nothing
         self.begins: dict[int, int] = {}
         self.ends: dict[int, int] = {}
 
     async def __aenter__(self) -> Self:
         """Connect and learn the bounds. Raises Transient where Kafka does not answer or the topic does not exist."""
         accept_any_header_names()
+        with self._kafka.reaching(f"reading {self._topic}"):
+            try:
+                self._consumer = await self._started(None)
+                partitions = await self._partitions(self._consumer)
+                self._consumer.assign(partitions)
+                begins = await asyncio.wait_for(self._consumer.beginning_offsets(partitions), START_TIMEOUT_S)
+                ends = await asyncio.wait_for(end_offsets(self._consumer, partitions), START_TIMEOUT_S)
+                if self._group is not None:
+                    self._keeper = await self._started(self._group)
+                    self._keeper.assign(partitions)
+            except BaseException:
+                await self.__aexit__(None, None, None)
+                raise
+        self.begins = {one.partition: offset for one, offset in begins.items()}
+        self.ends = {one.partition: offset for one, offset in ends.items()}
+        return self
+
+    async def _started(self, group: str | None) -> AIOKafkaConsumer:
         consumer = AIOKafkaConsumer(
             bootstrap_servers=list(self._kafka.servers),
             client_id="factsieve-cli",
-            group_id=self._group,
+            group_id=group,
             enable_auto_commit=False,
             auto_offset_reset="none",
             max_partition_fetch_bytes=8 * 1024 * 1024,
             **self._kafka.security.client_options(),
         )
-        with self._kafka.reaching(f"reading {self._topic}"):
-            try:
-                await asyncio.wait_for(consumer.start(), START_TIMEOUT_S)
-                numbers = None
-                for _ in range(_METADATA_TRIES):  # the client may refresh what it knows, of no topic, in between
-                    topics = await consumer.topics()
-                    numbers = consumer.partitions_for_topic(self._topic)
-                    if numbers or self._topic not in topics:
-                        break
-                if not numbers:
-                    raise Transient(
-                        "kafka",
-                        f"topic {self._topic} does not exist on {self._kafka.address}: `factsieve topics create` makes it",
-                    )
-                partitions = [TopicPartition(self._topic, number) for number in sorted(numbers)]
-                consumer.assign(partitions)
-                begins = await asyncio.wait_for(consumer.beginning_offsets(partitions), START_TIMEOUT_S)
-                ends = await asyncio.wait_for(end_offsets(consumer, partitions), START_TIMEOUT_S)
-            except BaseException:
-                await consumer.stop()
-                raise
-        self._consumer = consumer
-        self.begins = {one.partition: offset for one, offset in begins.items()}
-        self.ends = {one.partition: offset for one, offset in ends.items()}
-        return self
+        try:
+            await asyncio.wait_for(consumer.start(), START_TIMEOUT_S)
+        except BaseException:
+            await consumer.stop()
+            raise
+        return consumer
+
+    async def _partitions(self, consumer: AIOKafkaConsumer) -> list[TopicPartition]:
+        partitions = await partitions_of(consumer, self._topic)
+        if not partitions:
+            raise Transient(
+                "kafka",
+                f"topic {self._topic} does not exist on {self._kafka.address}: `factsieve topics create` makes it",
+            )
+        return partitions
 
     async def __aexit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
     ) -> None:
-        if self._consumer is not None:
-            await self._consumer.stop()
+        for consumer in (self._consumer, self._keeper):
+            if consumer is not None:
+                await consumer.stop()
 
     async def committed(self) -> dict[int, int]:
         """Return the positions that were committed for the group, of those partitions that have one. Raises Transient."""
-        assert self._consumer is not None
+        assert self._keeper is not None
         found = {}
         with self._kafka.reaching(f"asking for positions of group {self._group}"):
             for number in self.begins:
-                offset = await self._consumer.committed(TopicPartition(self._topic, number))
+                offset = await self._keeper.committed(TopicPartition(self._topic, number))
                 if offset is not None and offset >= 0:
                     found[number] = offset
         return found
 
     async def commit(self, positions: Positions) -> None:
         """Commit positions for the group. Raises Transient."""
-        assert self._consumer is not None
+        assert self._keeper is not None
         if positions:
             with self._kafka.reaching(f"committing positions of group {self._group}"):
-                await self._consumer.commit(
+                await self._keeper.commit(
                     {TopicPartition(self._topic, number): offset for number, offset in positions.items()}
                 )
 
