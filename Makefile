@@ -53,11 +53,15 @@ down: $(STAMP) ## stop what `make up` started
 
 .PHONY: test
 test: $(STAMP) ## run the tests that need nothing but pip's packages, in random order
-	@$(BIN)/python -m pytest -m "not kafka and not package and not goals and not long" $(ARGS)
+	@$(BIN)/python -m pytest -m "not kafka and not package and not goals and not long and not (api and slow)" $(ARGS)
 
 .PHONY: test-kafka
 test-kafka: $(STAMP) ## run the suite against a real Apache Kafka (needs Java 17 and Maven, which fetches Kafka once)
 	@$(BIN)/python -m pytest -m kafka --timeout=600 $(ARGS)
+
+.PHONY: test-api
+test-api: $(STAMP) ## run the tests of the HTTP API and its pages alone
+	@$(BIN)/python -m pytest -m api --timeout=600 $(ARGS)
 
 .PHONY: test-goals
 test-goals: $(STAMP) ## measure decisions against their goals on the public data sets (minutes; with ARGS="-k rules" without NLI)
@@ -105,6 +109,10 @@ bench: $(STAMP) ## measure events per second: the embedder alone, one process, a
 .PHONY: bench-smoke
 bench-smoke: $(STAMP) ## the same on a short input: does it run, and is nothing far off
 	@$(BIN)/python deploy/bench.py --smoke $(ARGS)
+
+.PHONY: bench-api
+bench-api: $(STAMP) ## measure the dedup check over HTTP beside a working worker
+	@$(BIN)/python deploy/bench_api.py $(ARGS)
 
 .PHONY: quality
 quality: $(STAMP) ## measure decisions on the public data sets (SHARED=folder) and write docs/quality.md
