@@ -6,6 +6,7 @@ while checks are asked at a steady rate, each of a text never seen before. `make
 
 import argparse
 import asyncio
+import contextlib
 import json
 import statistics
 import sys
@@ -142,13 +143,13 @@ def main() -> int:
     asked = parser.parse_args()
     overrides: dict[str, object] = {"api.writes_per_s": 100_000, "api.write_burst": 100_000, "api.max_batch": 5_000}
     overrides |= {"api.max_streams": 1_000}
-    with tempfile.TemporaryDirectory(prefix="factsieve-bench-") as folder:
-        state = Path(folder)
-        with running(StackConfig(state_dir=state), overrides, config=None) as (stack, _worker):
-            with serving(stack, overrides, config=None) as api:
-                token = read_key(state, TOKEN_FILE) or ""
-                url = f"http://{api.address}"
-                told = asyncio.run(measure(url, token, duration_s=asked.seconds, rate=asked.rate, count=asked.count))
+    with contextlib.ExitStack() as opened:
+        state = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="factsieve-bench-")))
+        stack, _ = opened.enter_context(running(StackConfig(state_dir=state), overrides, config=None))
+        api = opened.enter_context(serving(stack, overrides, config=None))
+        token = read_key(state, TOKEN_FILE) or ""
+        asking = measure(f"http://{api.address}", token, duration_s=asked.seconds, rate=asked.rate, count=asked.count)
+        told = asyncio.run(asking)
     if asked.json:
         typer.echo(json.dumps({name: round(value, 2) for name, value in told.items()}))
         return 0
