@@ -11,6 +11,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaError
 
+from factsieve.adapters.tls import TlsFiles, client_context
 from factsieve.core.errors import BadSettings, Transient
 
 Protocol = Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"]
@@ -52,22 +53,21 @@ class KafkaSecurity(msgspec.Struct, frozen=True, kw_only=True):
         """Return the TLS context, or None without TLS. Raises BadSettings for a file that is missing or not PEM."""
         if not self.uses_tls:
             return None
-        try:
-            context = ssl.create_default_context(cafile=self.ca_file)
-            context.check_hostname = self.verify_hostname
-            if self.cert_file is not None:
-                context.load_cert_chain(self.cert_file, self.key_file, self.key_password)
-        except (OSError, ssl.SSLError) as error:
-            files = [name for name in (self.ca_file, self.cert_file, self.key_file) if name is not None]
-            raise BadSettings(f"Kafka TLS: {error} (files: {', '.join(files)}); expected readable PEM files") from error
-        return context
+        files = TlsFiles(
+            ca=self.ca_file,
+            cert=self.cert_file,
+            key=self.key_file,
+            key_password=self.key_password,
+            verify_hostname=self.verify_hostname,
+        )
+        return client_context(files, "kafka")
 
     def client_options(self) -> dict[str, Any]:
         """Return the keyword arguments for any aiokafka client. Raises BadSettings for SASL without a user name or password."""
         options: dict[str, Any] = {"security_protocol": self.protocol}
         if self.uses_sasl:
             if not self.username or self.password is None:
-                raise BadSettings(f"Kafka {self.protocol} needs a user name and a password")
+                raise BadSettings(f"Kafka {self.protocol} needs kafka.sasl_username and kafka.sasl_password")
             options |= {
                 "sasl_mechanism": self.mechanism,
                 "sasl_plain_username": self.username,
@@ -82,23 +82,32 @@ class KafkaTransient(Transient):
     """Kafka did not take it. `retriable`: the client library expects the same call to work later.
 
     Where it is False (no permission, a topic that refuses the record, ...) the call works again only once someone changed
-    something; waiting is still right, and so is telling someone.
+    something; waiting is still right, and so is telling someone. `access`: the brokers that were to be reached, and how, where the
+    call was about that; `kafka_probe.explain` may find out which setting is to blame.
     """
 
-    def __init__(self, message: str, *, retriable: bool) -> None:
+    def __init__(self, message: str, *, retriable: bool, access: "Access | None" = None) -> None:
         super().__init__(SERVICE, message)
         self.retriable = retriable
+        self.access = access
+
+
+class Access(msgspec.Struct, frozen=True):
+    """Brokers to begin with, and how they want to be spoken to."""
+
+    servers: tuple[str, ...]
+    security: KafkaSecurity
 
 
 @contextmanager
-def kafka_errors(doing: str) -> Iterator[None]:
+def kafka_errors(doing: str, access: Access | None = None) -> Iterator[None]:
     """Turn what the client raises into `KafkaTransient`, with what was being done."""
     try:
         yield
     except KafkaError as error:
-        raise KafkaTransient(f"{doing}: {describe(error)}", retriable=bool(error.retriable)) from error
+        raise KafkaTransient(f"{doing}: {describe(error)}", retriable=bool(error.retriable), access=access) from error
     except (OSError, TimeoutError) as error:
-        raise KafkaTransient(f"{doing}: {error or type(error).__name__}", retriable=True) from error
+        raise KafkaTransient(f"{doing}: {str(error) or type(error).__name__}", retriable=True, access=access) from error
 
 
 async def stop_within(client: AIOKafkaClient, stop: Coroutine[Any, Any, object], timeout_s: float) -> bool:

@@ -9,7 +9,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import for_code
 
-from factsieve.adapters.kafka_client import KafkaSecurity, KafkaTransient, kafka_errors
+from factsieve.adapters.kafka_client import Access, KafkaSecurity, KafkaTransient, kafka_errors
 from factsieve.wire.topic_specs import TopicSpec
 
 _TOPIC_ALREADY_EXISTS: Final = 36
@@ -78,7 +78,8 @@ class KafkaTopics:
         }
 
     async def _call(self, doing: str, call: Any) -> Any:  # noqa: ANN401 - the client is untyped
-        with kafka_errors(f"{doing} on {self._bootstrap} (does the broker run, is the address right?)"):
+        access = Access(tuple(self._bootstrap.split(",")), self._security)
+        with kafka_errors(f"{doing} on {self._bootstrap} (does the broker run, is the address right?)", access):
             client = AIOKafkaAdminClient(
                 bootstrap_servers=self._bootstrap,
                 client_id="factsieve-topics",

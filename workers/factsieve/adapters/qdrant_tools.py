@@ -6,9 +6,11 @@ as plain values: its models check every number of every vector, which costs 20 t
 """
 
 import re
+import warnings
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, Final, cast
+from urllib.parse import urlsplit
 
 import httpx
 import msgspec
@@ -17,6 +19,7 @@ from qdrant_client import AsyncQdrantClient
 from qdrant_client.common.client_exceptions import ResourceExhaustedResponse
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
+from factsieve.adapters.tls import TlsFiles, client_context, explain_tls, speaks_tls, ssl_error_in
 from factsieve.core.errors import BadSettings, Bug, Transient
 
 SERVICE: Final = "qdrant"
@@ -32,23 +35,35 @@ _AGAIN: Final = frozenset({401, 403, 404, 408, 409, 425, 429})
 
 
 def connect(
-    url: str, *, api_key: str | None = None, timeout_s: float = 10.0, max_connections: int = 16
+    url: str,
+    *,
+    api_key: str | None = None,
+    ca_file: str | None = None,
+    timeout_s: float = 10.0,
+    max_connections: int = 16,
 ) -> AsyncQdrantClient:
     """Return a client for the server at `url`; `timeout_s` bounds each request (whole seconds, rounded up).
 
-    The client turns keep-alive off for loopback addresses unless limits are given. Raises `BadSettings` for an unusable URL.
+    `ca_file` (PEM) replaces the system's authorities for https. The client turns keep-alive off for loopback addresses unless limits are
+    given. Raises `BadSettings` for an unusable URL or file.
     """
     limits = httpx.Limits(
         max_connections=max_connections, max_keepalive_connections=max_connections, keepalive_expiry=30
     )
+    more: dict[str, Any] = {}
+    if ca_file is not None:
+        more["verify"] = client_context(TlsFiles(ca=ca_file), SERVICE)
     try:
-        return AsyncQdrantClient(
-            url=url,
-            api_key=api_key,
-            timeout=cast(int, timeout_s),
-            limits=limits,
-            check_compatibility=False,  # `check_server` does it, and waits for the answer
-        )
+        with warnings.catch_warnings():  # a key over http is warned of in our own words (`assembly.exposure`)
+            warnings.filterwarnings("ignore", message="Api key is used with an insecure connection")
+            return AsyncQdrantClient(
+                url=url,
+                api_key=api_key,
+                timeout=cast(int, timeout_s),
+                limits=limits,
+                check_compatibility=False,  # `check_server` does it, and waits for the answer
+                **more,
+            )
     except (ValueError, httpx.InvalidURL) as error:
         raise BadSettings(f"qdrant url {url!r} is not usable ({error}): write it as http://host:6333") from error
 
@@ -223,7 +238,10 @@ def collection_name(*parts: object) -> str:
 
 async def check_server(client: AsyncQdrantClient, *, accept_old_server: bool = False) -> str:
     """Return the server's version. Raises `BadSettings` below 1.17, and below 1.19 unless `accept_old_server`; `Transient`."""
-    answer = await Rest(client).raw("GET", "/")
+    try:
+        answer = await Rest(client).raw("GET", "/")
+    except Transient as error:
+        raise await _explained(client, error) from error
     text = str(answer.get("version", "")) if isinstance(answer, dict) else ""
     found = re.match(r"(\d+)\.(\d+)", text)
     if found is None:
@@ -237,6 +255,23 @@ async def check_server(client: AsyncQdrantClient, *, accept_old_server: bool = F
             "or accept the risk with the setting accept_old_server"
         )
     return text
+
+
+async def _explained(client: AsyncQdrantClient, error: Transient) -> BadSettings | Transient:
+    """Return which setting keeps us from a server that is there; else the error as it is."""
+    if _status(error) in (401, 403):
+        return BadSettings(_KEY_REFUSED.format(error=error))
+    address = urlsplit(client.http.client.host)
+    host, port = address.hostname or "localhost", address.port or 6333
+    tls = ssl_error_in(error)
+    if tls is not None:
+        return explain_tls(tls, SERVICE, f"{host}:{port}", plain="qdrant.url should begin with http://")
+    if address.scheme == "http" and await speaks_tls(host, port):
+        return BadSettings(f"{host}:{port} speaks TLS: qdrant.url should begin with https://")
+    return error
+
+
+_KEY_REFUSED: Final = "{error}: check qdrant.api_key and what it may do"
 
 
 async def ensure_collection(client: AsyncQdrantClient, plan: CollectionPlan) -> None:
@@ -269,7 +304,7 @@ async def _info(rest: Rest) -> Body | None:
         if _status(error) == 404:
             return None
         if _status(error) in (401, 403):
-            raise BadSettings(f"{error}: check the API key for Qdrant and what it may do") from error
+            raise BadSettings(_KEY_REFUSED.format(error=error)) from error
         raise
 
 

@@ -9,19 +9,23 @@ import hashlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Final, cast
+from typing import Any, Final, cast
+from urllib.parse import urlsplit
 
 from redis.asyncio import Redis
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, NoPermissionError, NoScriptError, RedisError
 
+from factsieve.adapters.tls import TlsFiles, client_context, explain_tls, speaks_tls, ssl_error_in
 from factsieve.adapters.window import Entry, bucket_of, merge_entries, microseconds, nearest_hit
 from factsieve.core.errors import BadSettings, Transient
 from factsieve.ports import WindowHit
 
 SERVICE: Final = "redis"
 OLDEST_SERVER: Final = (6, 2)
+COMMANDS: Final = ("+info", "+mget", "+eval", "+evalsha", "+get", "+set", "+select")
+"""What a user of the window needs, as Redis writes it in an ACL."""
 _SHORTEST_TTL_S: Final = 900
 
 _PUT: Final = r"""
@@ -58,7 +62,8 @@ end
 class RedisWindow:
     """A `HashWindow` in Redis.
 
-    `url` as redis-py takes it (`redis://`, `rediss://`, `unix://`). `window_s` is the window to either side, in seconds of event time.
+    `url` as redis-py takes it (`redis://`, `rediss://`, `unix://`); user and password in it go before `username` and `password`, `tls` is
+    for `rediss://`. `window_s` is the window to either side, in seconds of event time.
     A bucket is kept for `ttl_s` seconds of system time after it was last written (default: three windows, at least 15 minutes: streams
     that are read late pass faster than their events happened, not slower). Every call ends within `timeout_s`; after one that
     failed, calls fail at once for `pause_s`, so that an unreachable Redis does not slow the stream down. Close it with `close`.
@@ -68,6 +73,9 @@ class RedisWindow:
         self,
         url: str,
         *,
+        username: str | None = None,
+        password: str | None = None,
+        tls: TlsFiles | None = None,
         window_s: int = 300,
         ttl_s: int | None = None,
         timeout_s: float = 1.0,
@@ -80,9 +88,13 @@ class RedisWindow:
         self._pause_s = pause_s
         self._failed_at: float | None = None
         self._script = hashlib.sha1(_PUT.encode(), usedforsecurity=False).hexdigest()
+        self._address = urlsplit(url)
         try:
             self._redis: Redis = Redis.from_url(
                 url,
+                username=username,
+                password=password,
+                **(_tls_options(tls) if tls is not None and self._address.scheme == "rediss" else {}),
                 socket_timeout=timeout_s,
                 socket_connect_timeout=timeout_s,
                 max_connections=max_connections,
@@ -98,9 +110,7 @@ class RedisWindow:
             async with self._border():
                 server, memory = await self._redis.info("server"), await self._redis.info("memory")
         except Transient as error:
-            if isinstance(error.__cause__, AuthenticationError | NoPermissionError):
-                raise BadSettings(f"{error}: check the user and password in the redis url") from error
-            raise
+            raise await self._explained(error) from error
         text = str(server.get("redis_version", ""))
         if _version(text) < OLDEST_SERVER:
             raise BadSettings(f"Redis {text} is too old: upgrade it to 6.2 or later")
@@ -110,6 +120,27 @@ class RedisWindow:
                 f"Redis evicts keys when memory runs out (maxmemory-policy {policy}), which would empty the hash window unseen: "
                 "set maxmemory-policy noeviction"
             )
+
+    async def _explained(self, error: Transient) -> BadSettings | Transient:
+        """Return which setting keeps us from a server that is there; else the error as it is."""
+        cause, address = error.__cause__, f"{self._address.hostname or 'localhost'}:{self._address.port or 6379}"
+        if isinstance(cause, NoPermissionError):
+            return BadSettings(
+                f"{error}: the user must be allowed {', '.join(COMMANDS)} on keys fs:* (an ACL rule of Redis)"
+            )
+        if isinstance(cause, AuthenticationError):
+            return BadSettings(f"{error}: check redis.username and redis.password, or those in redis.url")
+        if cause is None:
+            return error
+        tls = ssl_error_in(cause)
+        if tls is not None:
+            return explain_tls(tls, SERVICE, address, plain="redis.url should begin with redis://")
+        host, port = self._address.hostname or "localhost", self._address.port or 6379
+        if self._address.scheme == "redis" and await speaks_tls(host, port):
+            return BadSettings(f"{address} speaks TLS: redis.url should begin with rediss://")
+        if self._address.scheme == "rediss" and await _answers_plainly(host, port, self._timeout_s):
+            return BadSettings(f"{address} does not speak TLS: redis.url should begin with redis://")
+        return error
 
     async def close(self) -> None:
         """Close all connections."""
@@ -175,6 +206,33 @@ class RedisWindow:
                 yield
         except (RedisError, OSError) as error:  # OSError includes TimeoutError
             raise Transient(SERVICE, f"{type(error).__name__}: {error}") from error
+
+
+async def _answers_plainly(host: str, port: int, timeout_s: float) -> bool:
+    """Return whether a Redis answers here without TLS; one that is greeted with a handshake says nothing, and waits for the rest of it."""
+    try:
+        async with asyncio.timeout(timeout_s):
+            reader, writer = await asyncio.open_connection(host, port)
+            try:
+                writer.write(b"PING\r\n")
+                return (await reader.readexactly(1)) in b"+-"
+            finally:
+                writer.close()
+                await writer.wait_closed()
+    except (OSError, TimeoutError, asyncio.IncompleteReadError):
+        return False
+
+
+def _tls_options(files: TlsFiles) -> dict[str, Any]:
+    """Return the client's options. Raises BadSettings for files that can not be used: the client would find out at the first call."""
+    client_context(files, SERVICE)
+    return {
+        "ssl_ca_certs": files.ca,
+        "ssl_certfile": files.cert,
+        "ssl_keyfile": files.key,
+        "ssl_password": files.key_password,
+        "ssl_check_hostname": files.verify_hostname,
+    }
 
 
 def _prefix(namespace: str) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 
 import msgspec
 import structlog
+from qdrant_client import AsyncQdrantClient
 
 from factsieve.adapters.clock import SystemClock
 from factsieve.adapters.kept import Keep, KeptEmbedder
@@ -248,6 +249,18 @@ class Stores:
     embedder: Embedder
 
 
+def qdrant_client_of(settings: Settings, *, timeout_s: float | None = None) -> AsyncQdrantClient:
+    """Return a client of the configured server. Raises BadSettings."""
+    qdrant = settings.qdrant
+    return connect(
+        qdrant.url.get_secret_value(),
+        api_key=qdrant.api_key.get_secret_value() if qdrant.api_key else None,
+        ca_file=str(qdrant.ssl_ca_file) if qdrant.ssl_ca_file else None,
+        timeout_s=qdrant.timeout_s if timeout_s is None else timeout_s,
+        max_connections=qdrant.max_connections,
+    )
+
+
 @asynccontextmanager
 async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
     """Open facts and ledger of the configured embedder; collections that do not exist are made.
@@ -256,13 +269,11 @@ async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
     """
     qdrant = settings.qdrant
     embedder = build_embedder(settings)
-    client = connect(
-        qdrant.url.get_secret_value(),
-        api_key=qdrant.api_key.get_secret_value() if qdrant.api_key else None,
-        ca_file=str(qdrant.ssl_ca_file) if qdrant.ssl_ca_file else None,
-        timeout_s=qdrant.timeout_s,
-        max_connections=qdrant.max_connections,
-    )
+    try:
+        client = qdrant_client_of(settings)
+    except BadSettings:
+        _close(embedder)
+        raise
     try:
         facts = QdrantFacts(
             client,

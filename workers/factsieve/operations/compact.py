@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from factsieve.adapters.qdrant_tools import Rest, connect
+from factsieve.adapters.qdrant_tools import Rest
 from factsieve.core.errors import BadSettings, Transient
 
 if TYPE_CHECKING:
@@ -38,12 +38,10 @@ class Compacted(msgspec.Struct, frozen=True):
 
 async def compact(settings: "Settings", *, timeout_s: float) -> list[Compacted]:
     """Have the configured server rewrite its files. Raises BadSettings where it holds nothing of ours, Transient."""
+    from factsieve.assembly.wiring import qdrant_client_of
+
     qdrant = settings.qdrant
-    client = connect(
-        qdrant.url.get_secret_value(),
-        api_key=qdrant.api_key.get_secret_value() if qdrant.api_key else None,
-        timeout_s=max(timeout_s, LOCAL_TIMEOUT_S),
-    )
+    client = qdrant_client_of(settings, timeout_s=max(timeout_s, LOCAL_TIMEOUT_S))
     try:
         answer = await Rest(client).raw("GET", "/")
         title = str(answer.get("title", "")) if isinstance(answer, dict) else ""

@@ -11,8 +11,9 @@ from typing import Any, Final, Self
 import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from factsieve.adapters.kafka_client import KafkaSecurity, end_offsets, kafka_errors
+from factsieve.adapters.kafka_client import Access, KafkaSecurity, end_offsets, kafka_errors
 from factsieve.adapters.kafka_outbox import KafkaOutbox, OutboxOptions
+from factsieve.adapters.kafka_partitions import partitions_of
 from factsieve.core.errors import Transient
 from factsieve.ports import Message
 from factsieve.wire.topics import Topics
@@ -59,7 +60,8 @@ class Kafka(msgspec.Struct, frozen=True):
 
     def reaching(self, doing: str) -> AbstractContextManager[None]:
         """Return a context that turns the client's errors into Transient, naming what was done and the address."""
-        return kafka_errors(f"{doing} on {self.address} (does the broker run, is the address right?)")
+        access = Access(self.servers, self.security)
+        return kafka_errors(f"{doing} on {self.address} (does the broker run, is the address right?)", access)
 
 
 class Reader:
@@ -78,8 +80,7 @@ class Reader:
         with self._kafka.reaching(f"reading {self._topic}"):
             try:
                 await asyncio.wait_for(consumer.start(), START_TIMEOUT_S)
-                numbers = await self._partitions(consumer)
-                partitions = [TopicPartition(self._topic, number) for number in sorted(numbers)]
+                partitions = await self._partitions(consumer)
                 consumer.assign(partitions)
                 self.ends = await asyncio.wait_for(end_offsets(consumer, partitions), START_TIMEOUT_S)
                 self.begins = await consumer.beginning_offsets(partitions)
@@ -90,15 +91,14 @@ class Reader:
         self.seek(self.ends)
         return self
 
-    async def _partitions(self, consumer: AIOKafkaConsumer) -> set[int]:
-        topics = await consumer.topics()
-        numbers = consumer.partitions_for_topic(self._topic) if self._topic in topics else None
-        if not numbers:
+    async def _partitions(self, consumer: AIOKafkaConsumer) -> list[TopicPartition]:
+        partitions = await partitions_of(consumer, self._topic)
+        if not partitions:
             raise Transient(
                 "kafka",
                 f"topic {self._topic} does not exist on {self._kafka.address}: `factsieve topics create` makes it",
             )
-        return set(numbers)
+        return partitions
 
     async def __aexit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
