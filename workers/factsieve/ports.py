@@ -125,6 +125,22 @@ class FactStore(Protocol):
         """
         ...
 
+    async def recent(
+        self,
+        namespace: str | None,
+        *,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        current_only: bool = True,
+        limit: int,
+        before: tuple[datetime, str] | None = None,
+    ) -> list[Fact]:
+        """Return what `select` would, the other way round: the latest `limit` facts by `valid_from`, then point id, latest first.
+
+        `before`: only those in front of this place (`valid_from`, point id) in the order of `select`: the last fact of the page before.
+        """
+        ...
+
     async def write(self, writes: Sequence[FactWrite]) -> None:
         """Perform absolute writes; harmless to repeat, and a stale one changes nothing. Point ids are unique within a call."""
         ...

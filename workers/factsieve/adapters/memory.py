@@ -185,6 +185,20 @@ class MemoryFacts:
         facts = (fact for space in spaces if space for fact in space.facts if fact is not None and wanted(fact))
         return sorted(facts, key=by_validity)[:limit]
 
+    async def recent(
+        self,
+        namespace: str | None,
+        *,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        current_only: bool = True,
+        limit: int,
+        before: tuple[datetime, str] | None = None,
+    ) -> list[Fact]:
+        """Return the latest facts by `valid_from`, then point id, latest first; with `before` those in front of that place."""
+        facts = await self.select(namespace, as_of=as_of, known_at=known_at, current_only=current_only)
+        return [fact for fact in reversed(facts) if before is None or by_validity(fact) < before][: max(0, limit)]
+
     async def count(self, namespace: str | None) -> int:
         """Return how many points there are, of one namespace or of all."""
         return sum(1 for name, _ in self._places.values() if namespace in (None, name))

@@ -259,6 +259,38 @@ class QdrantFacts:
         async for page in self._rest.points(condition, _PAGE_POINTS, with_vector=True, consistency=self._reading):
             yield [(_fact(point["payload"]), np.asarray(point["vector"], dtype=np.float32)) for point in page]
 
+    async def recent(
+        self,
+        namespace: str | None,
+        *,
+        as_of: datetime | None = None,
+        known_at: datetime | None = None,
+        current_only: bool = True,
+        limit: int,
+        before: tuple[datetime, str] | None = None,
+    ) -> list[Fact]:
+        """Return the latest facts by `valid_from`, then point id, latest first; with `before` those in front of that place.
+
+        Reads no more than the page, and those that became true at its very ends. Raises `Transient`.
+        """
+        must = [] if namespace is None else [matches("namespace", namespace)]
+        must += _selection(as_of, known_at, current_only)
+        if limit < 1:
+            return []
+        upto = [] if before is None else [_between("valid_from", lt=before[0])]
+        rows = await self._rest.ordered(
+            {"must": [*must, *upto]}, "valid_from", limit, latest=True, consistency=self._reading
+        )
+        facts = {fact.point_id: fact for fact in _facts(rows)}
+        ends = set() if before is None else {before[0]}
+        if len(facts) == limit:
+            ends.add(min(fact.valid_from for fact in facts.values()))
+        for end in ends:  # the order among those of one instant is ours
+            tied = await self._all([*must, _between("valid_from", gte=end, lte=end)])
+            facts |= {fact.point_id: fact for fact in tied}
+        found = [fact for fact in facts.values() if before is None or by_validity(fact) < before]
+        return sorted(found, key=by_validity, reverse=True)[:limit]
+
     async def _all(self, must: list[Body]) -> list[Fact]:
         return [
             fact async for page in self._rest.scroll({"must": must}, consistency=self._reading) for fact in _facts(page)

@@ -51,18 +51,38 @@ class FactPage(msgspec.Struct, frozen=True):
 async def page(store: FactStore, wanted: Wanted, *, limit: int, before: Place | None = None) -> FactPage:
     """Return one page of facts, newest validity first. Raises Transient."""
     names: Sequence[str | None] = [None] if wanted.namespaces is None else sorted(wanted.namespaces)
-    found: list[Fact] = []
-    for name in names:
-        found += await store.select(name, as_of=wanted.as_of, known_at=wanted.known_at, current_only=not wanted.every)
-    if wanted.known_at is None:  # what was believed then may be a former belief now
-        found = [fact for fact in found if fact.status not in UNSEEN and not is_withdrawn_row(fact)]
+    place = None if before is None else (before.valid_from, before.point_id)
+    found = [fact for name in names for fact in await _latest(store, name, wanted, limit + 1, place)]
     found.sort(key=_order, reverse=True)
-    if before is not None:
-        end = (before.valid_from, before.point_id)
-        found = [fact for fact in found if _order(fact) < end]
     shown = found[:limit]
     more = len(found) > len(shown)
     return FactPage(shown, Place(shown[-1].valid_from, shown[-1].point_id) if more else None)
+
+
+async def _latest(
+    store: FactStore, namespace: str | None, wanted: Wanted, limit: int, place: tuple[datetime, str] | None
+) -> list[Fact]:
+    """Return the latest facts of a namespace that may be listed."""
+    found: list[Fact] = []
+    while len(found) < limit:
+        rows = await store.recent(
+            namespace,
+            as_of=wanted.as_of,
+            known_at=wanted.known_at,
+            current_only=not wanted.every,
+            limit=limit,
+            before=place,
+        )
+        found += [row for row in rows if wanted.known_at is not None or _is_listed(row)]
+        if len(rows) < limit:
+            break
+        place = _order(rows[-1])
+    return found[:limit]
+
+
+def _is_listed(row: Fact) -> bool:
+    """Return whether a row is shown in lists; of another time's beliefs all are: they may be former beliefs now."""
+    return row.status not in UNSEEN and not is_withdrawn_row(row)
 
 
 def _order(fact: Fact) -> tuple[datetime, str]:
