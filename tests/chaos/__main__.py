@@ -6,7 +6,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from chaos.outages import run_outages
 from chaos.run import Plan, run_chaos
+from chaos.soak import run_soak
 
 
 def commit() -> str:
@@ -43,17 +45,55 @@ def chaos(args: argparse.Namespace) -> int:
     return 1 if report.failures else 0
 
 
+def outages(args: argparse.Namespace) -> int:
+    """Take services away for long."""
+    report = run_outages(
+        own_folder(args), say, broker=args.broker, seed=args.seed, lasting_s=args.lasting_s, events=args.events
+    )
+    say("the run compared with the state rebuilt from its input:")
+    for line in report.comparison.lines:
+        say(line)
+    for failure in report.failures:
+        say(f"FAILED: {failure}")
+    gone = ", ".join(f"{one.service} (well again after {one.recovered_s:.1f} s)" for one in report.outages)
+    say(
+        f"outages: {args.lasting_s:g} s without each of {gone} on {args.broker}, commit {commit()}, {report.took_s:.0f} s: "
+        f"{'nothing lost, nothing twice' if not report.failures else f'{len(report.failures)} failures'}"
+    )
+    return 1 if report.failures else 0
+
+
+def soak(args: argparse.Namespace) -> int:
+    """Work at a part of the capacity, and watch."""
+    report = run_soak(own_folder(args), say, broker=args.broker, seed=args.seed, minutes=args.minutes)
+    for line in report.lines:
+        say(line)
+    for failure in report.failures:
+        say(f"FAILED: {failure}")
+    say(
+        f"soak: {args.minutes:g} minutes at {report.pace_per_s:.0f} of {report.capacity_per_s:.0f} events/s, {report.decided} records, "
+        f"commit {commit()}, {report.took_s:.0f} s: {'flat' if not report.failures else f'{len(report.failures)} failures'}"
+    )
+    return 1 if report.failures else 0
+
+
+SCENARIOS = {"faults": chaos, "outages": outages, "soak": soak}
+
+
 def main() -> int:
     """Return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("scenario", choices=list(SCENARIOS))
     parser.add_argument("--folder", help="where services keep their data and logs; a temporary one otherwise")
     parser.add_argument("--broker", choices=["local", "apache"], default="local")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--events", type=int, default=20_000)
+    parser.add_argument("--workers", type=int, default=2, help="of faults: how many run at once")
+    parser.add_argument("--events", type=int, default=20_000, help="records in the stream")
     parser.add_argument("--faults", type=int, default=50)
+    parser.add_argument("--lasting-s", type=float, default=120.0, help="of outages: how long each lasts")
+    parser.add_argument("--minutes", type=float, default=15.0, help="of soak")
     args = parser.parse_args()
-    return chaos(args)
+    return SCENARIOS[args.scenario](args)
 
 
 if __name__ == "__main__":

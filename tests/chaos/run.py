@@ -16,6 +16,7 @@ from chaos.rebuild import ChaosOutcome, Comparison, compare, rebuild_now
 from chaos.schedule import Fault, make_schedule
 from chaos.stage import Feeder, Stage, open_stage
 from chaos.stream import make_stream
+from e2e.outcome import Outcome
 from factsieve.localstack.process import Service
 
 Say = Callable[[str], object]
@@ -125,18 +126,18 @@ class Mischief:
             self._stage.kill_worker(self._victim(fault))
             self._later(fault.lasts_s, "worker", self._start_worker)
         elif fault.kind == "end a worker":
-            self._end(self._victim(fault))
+            self.end(self._victim(fault))
             self._later(fault.lasts_s, "worker", self._start_worker)
         elif fault.kind.startswith("stop a worker"):
             self._stop_worker(self._victim(fault), fault.lasts_s)
         elif fault.kind == "rolling restart":
             for name in sorted(self._stage.live):
-                self._end(name)
+                self.end(name)
                 self._start_worker()
         elif fault.kind == "a worker joins while the judge is slow":
             self._slow_judge(fault.lasts_s + 2.0)
             name = self._stage.start_worker()
-            self._later(fault.lasts_s, "joined", lambda: self._end(name) if name in self._stage.live else None)
+            self._later(fault.lasts_s, "joined", lambda: self.end(name) if name in self._stage.live else None)
         elif fault.kind == "slow judge":
             self._slow_judge(fault.lasts_s)
         elif fault.kind == "flush redis":
@@ -158,7 +159,8 @@ class Mischief:
     def _start_worker(self) -> None:
         self._stage.start_worker()
 
-    def _end(self, name: str) -> None:
+    def end(self, name: str) -> None:
+        """Ask a worker to end; anything but exit code 0 is a problem."""
         code = self._stage.end_worker(name)
         if code != 0:
             self.problems.append(f"worker {name} was asked to end and ended with {code}")
@@ -221,10 +223,10 @@ def run_chaos(plan: Plan, folder: Path, say: Say) -> Report:
         mischief = Mischief(stage)
         with Feeder(stage.room, stream, ahead=plan.ahead) as feeder:
             _meet(stage, schedule, mischief, feeder, say)
-            _settle(stage, mischief, feeder, say)
-        outcome = _outcome(stage)
+            settle(stage, mischief, feeder)
+        outcome = as_chaos_outcome(stage.room.outcome())
         for name in sorted(stage.live):
-            mischief._end(name)
+            mischief.end(name)
         stage.judge.delay_s = 0.0
         say(
             f"all decided after {time.monotonic() - began:.0f} s; rebuilding the expected state from {stage.room.topics.candidates}"
@@ -260,7 +262,7 @@ def _follow(stage: Stage, mischief: Mischief) -> int:
     return stage.room.follower.decided
 
 
-def _settle(stage: Stage, mischief: Mischief, feeder: Feeder, say: Say) -> None:
+def settle(stage: Stage, mischief: Mischief, feeder: Feeder) -> None:
     """Mend everything, and wait until all is decided and committed."""
     mischief.mend_all()
     moved, decided = time.monotonic(), -1
@@ -275,6 +277,6 @@ def _settle(stage: Stage, mischief: Mischief, feeder: Feeder, say: Say) -> None:
         time.sleep(0.1)
 
 
-def _outcome(stage: Stage) -> ChaosOutcome:
-    found = stage.room.outcome()
+def as_chaos_outcome(found: Outcome) -> ChaosOutcome:
+    """Return an outcome as one in which something may have been erased."""
     return ChaosOutcome(found.room, found.topics, found.facts, found.vectors, found.ledger, found.records)

@@ -98,10 +98,11 @@ class _Told:
 
 
 class _Maker:
-    def __init__(self, seed: int, topics: Topics, now: datetime) -> None:
+    def __init__(self, seed: int, topics: Topics, now: datetime, prefix: str) -> None:
         self.rng = random.Random(f"stream {seed}")
         self.topics = topics
         self.now = now
+        self.prefix = prefix
         self.told: dict[str, list[_Told]] = {}
         self.events = 0
 
@@ -127,16 +128,17 @@ class _Maker:
             return self.candidate(namespace, old.ce_id, old.text + " Really.", old.slot, old.source, old.at).message
         if chance < 0.025:
             return msgspec.structs.replace(
-                self.candidate(namespace, f"e{number}", "?", None, Source.INGEST, at).message, value=b"{rubbish"
+                self.candidate(namespace, f"{self.prefix}{number}", "?", None, Source.INGEST, at).message,
+                value=b"{rubbish",
             )
         if before and chance < (0.08 if namespace.startswith(ERASING) else 0.04):
             return self.command(number, namespace, before)
         if before and chance < 0.20:  # a tool that says the same again and again
             old = rng.choice(before[-3:])
-            made = self.candidate(namespace, f"e{number}", old.text, old.slot, Source.POST_TOOL_USE, at)
+            made = self.candidate(namespace, f"{self.prefix}{number}", old.text, old.slot, Source.POST_TOOL_USE, at)
         elif before and chance < 0.32:  # the same text from anywhere
             old = rng.choice(before)
-            made = self.candidate(namespace, f"e{number}", old.text, old.slot, Source.REMEMBER, at)
+            made = self.candidate(namespace, f"{self.prefix}{number}", old.text, old.slot, Source.REMEMBER, at)
         else:
             made = self.statement(number, namespace, at)
         before.append(made)
@@ -154,7 +156,7 @@ class _Maker:
         slot = f"{who}.{kind}" if kind in SINGLE and rng.random() < 0.4 else None
         if rng.random() < 0.1:
             at -= timedelta(seconds=rng.choice([15, 50, 90, 1800, 40_000]))
-        return self.candidate(namespace, f"e{number}", text, slot, rng.choice(list(Source)), at)
+        return self.candidate(namespace, f"{self.prefix}{number}", text, slot, rng.choice(list(Source)), at)
 
     def candidate(self, namespace: str, ce_id: str, text: str, slot: str | None, source: Source, at: datetime) -> _Told:
         message = candidate_message(
@@ -191,15 +193,15 @@ class _Maker:
             namespace=namespace,
             body=body,
             ce_source="operator",
-            ce_id=f"c{number}",
+            ce_id=f"{self.prefix}command-{number}",
             now=self.now,
             key_id=KEY_ID,
             key=KEY.encode(),
         )
 
 
-def make_stream(seed: int, count: int, topics: Topics, now: datetime) -> Stream:
-    """Return `count` messages; `now` is when the commands among them are signed."""
-    maker = _Maker(seed, topics, now)
+def make_stream(seed: int, count: int, topics: Topics, now: datetime, *, prefix: str = "e") -> Stream:
+    """Return `count` messages; `now` is when the commands among them are signed, `prefix` keeps the ids of two streams apart."""
+    maker = _Maker(seed, topics, now, prefix)
     messages = tuple(maker.stream(count))
     return Stream(messages, maker.events)
