@@ -1,6 +1,7 @@
 """`python -m chaos`: see `make chaos` and `make soak`. The last line is a summary; exit code 1 where something is not as it must be."""
 
 import argparse
+import logging
 import subprocess
 import sys
 import tempfile
@@ -93,6 +94,7 @@ def main() -> int:
     parser.add_argument("--lasting-s", type=float, default=120.0, help="of outages: how long each lasts")
     parser.add_argument("--minutes", type=float, default=15.0, help="of soak")
     args = parser.parse_args()
+    logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # a broker that is away is what this is about
     return SCENARIOS[args.scenario](args)
 
 

@@ -36,7 +36,7 @@ SETTINGS = {
     "engine.wave_size": 16,
     "commands.max_age_s": 86_400.0,
     "commands.keys": {KEY_ID: KEY},
-    "log.level": "info",
+    "log.level": "warning",
 }
 
 
