@@ -16,7 +16,7 @@ from e2e.harness import BOTH_SITES, PARTITIONS, Room
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("site", BOTH_SITES, indirect=True)]
 
-RECORDS = 200
+RECORDS = 120
 
 
 async def committed(room: Room) -> dict[int, int]:
@@ -56,7 +56,7 @@ def test_sigterm_with_a_hung_judge(site, tmp_path):
             room.send(stream.messages)
             lanes_held = 3
             room.until(
-                lambda: judge.asked >= lanes_held and room.follower.decided > 20, "lanes that wait for the judge"
+                lambda: judge.asked >= lanes_held and room.follower.decided > 5, "lanes that wait for the judge"
             )
             assert worker.ask("/healthz")[0] == 200
             assert worker.terminate(room.settings.worker.stop_deadline_s + 2) == 0
