@@ -296,6 +296,36 @@ def test_a_header_name_that_is_no_utf8_does_not_stop_the_partition(broker, names
     assert [name for name, _value in got[0]["headers"]] == ["\ufffdz"]
 
 
+def test_a_corrupt_batch_is_told_and_not_passed_over(tansu, journal):
+    """Its partition stands still, with an error that names the place, since nobody has seen its records; others go on."""
+    topic, group = tansu.name("candidates"), tansu.name("group")
+
+    async def produce():
+        await tansu.create(topic, 2)
+        await tansu.produce(topic, records([b"ok", b"ok"]))
+        producer = AIOKafkaProducer(bootstrap_servers=tansu.bootstrap, acks="all")
+        await producer.start()
+        try:
+            batch = producer.create_batch()
+            batch.append(timestamp=None, key=b"k", value=b"spoilt", headers=[])
+            data = bytearray(batch._build())
+            data[-2] ^= 0xFF  # in the value: the checksum does not fit any more
+            batch._buffer = data
+            await (await producer.send_batch(batch, topic, partition=0))
+        finally:
+            await producer.stop()
+        await tansu.produce(topic, records([b"ok"] * 3))
+
+    run(produce())
+    with Worker(tansu, topic, group, journal) as worker:
+        until(lambda: "batch_corrupt" in worker.log, what="the error")
+        run(tansu.produce(topic, records([b"ok"] * 3, partition=1)))
+        wait_committed(tansu, group, topic, {1: 3})
+        assert f"{topic}-0" in worker.log.partition("batch_corrupt")[2].partition("\n")[0]
+        assert (0, 2) not in journal.places("got")
+        assert run(tansu.committed(group, topic, 1))[0] in (None, 2)
+
+
 def test_more_than_fits_is_pulled_bit_by_bit(broker, names, journal):
     """A slow engine and small bounds: nothing is dropped on the way, nothing comes twice, and order holds."""
     topic, group = names

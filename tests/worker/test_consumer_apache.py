@@ -48,6 +48,51 @@ async def wait_committed(broker, group, topic, wanted, timeout_s=40.0):
         await asyncio.sleep(0.05)
 
 
+def test_a_fresh_group_never_commits_past_a_head_in_flight(apache, journal):
+    """The very first record hangs while hundreds behind it finish and commits go on elsewhere: looked at all along, none passes it."""
+    topic, group = apache.name("candidates"), apache.name("group")
+    asyncio.run(apache.create(topic, 2))
+    asyncio.run(apache.produce(topic, [{"value": b"gate", "key": b"k", "partition": 0}]))
+    asyncio.run(apache.produce(topic, [{"value": b"ok", "key": b"k", "partition": 0}] * 300))
+    with Worker(apache, topic, group, journal) as worker:
+        journal.wait_for("done", [(0, offset) for offset in range(1, 301)])
+        for count in range(1, 6):  # each of these commits is later than all of the above
+            asyncio.run(apache.produce(topic, [{"value": b"ok", "key": b"k", "partition": 1}]))
+            asyncio.run(wait_committed(apache, group, topic, {0: None, 1: count}))
+        journal.path.with_suffix(".gate").touch()
+        asyncio.run(wait_committed(apache, group, topic, {0: 301, 1: 5}))
+        assert worker.stop() == 0
+
+
+def test_what_compaction_removed_is_not_waited_for(apache, journal):
+    """On a compacted topic most offsets are gone: the rest is done in order, and the last one is committed."""
+    topic, group = apache.name("candidates"), apache.name("group")
+    configs = {
+        "cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.01", "max.compaction.lag.ms": "100",
+        "delete.retention.ms": "0",
+    }  # fmt: skip
+    asyncio.run(apache.create(topic, 1, configs))
+    now_ms = int(time.time() * 1000)
+    for number in range(6):  # a segment is rolled by the time between its records
+        stamped = {"timestamp_ms": now_ms - 60_000 + 5_000 * number}
+        values = [{"value": b"%d-%d" % (number, k), "key": b"k%d" % k, **stamped} for k in range(5)]
+        asyncio.run(apache.produce(topic, values))
+    asyncio.run(apache.produce(topic, [{"value": b"last", "key": b"last"}]))
+
+    def compacted():
+        offsets = [record.offset for record in asyncio.run(apache.read_all(topic))]
+        return offsets if len(offsets) < 31 else None
+
+    offsets = until(compacted, 60, "the log's compaction")
+    with Worker(apache, topic, group, journal) as worker:
+        journal.wait_for("done", [(0, 30)])
+        asyncio.run(wait_committed(apache, group, topic, {0: 31}))
+        got = [offset for _, offset in journal.places("got")]
+        assert got == sorted(got)
+        assert set(got) <= set(offsets), "compaction may have gone on meanwhile"
+        assert worker.stop() == 0
+
+
 def test_aborted_transactions_never_reach_the_engine_and_their_offsets_are_passed(apache, journal):
     """A candidate that its producer took back is no candidate; markers and aborted records leave gaps that nothing waits for."""
     topic, group = apache.name("candidates"), apache.name("group")
