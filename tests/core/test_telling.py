@@ -42,6 +42,8 @@ def test_kinds_findings_and_bands_are_those_that_there_are() -> None:
     ("value", "words"),
     [
         (decision_value("a"), "similarity and guard"),
+        (decision_value("a", reason="cold_start"), "nothing to compare with"),
+        (decision_value("a", reason="late_history"), "its time, and the guard"),
         (decision_value("a", judges=[NLI]), "similarity and guard, confirmed by nli:deberta"),
         (decision_value("a", judges=[NLI | {"asked": "choose"}]), "local NLI model nli:deberta"),
         (decision_value("a", judges=[MODEL]), "language model openrouter:some/model"),

@@ -66,7 +66,7 @@ def steps_table(story: Story) -> Table:
 
 
 def _step_lines(step: Step) -> Iterator[str]:
-    yield f"[bold]{escape(step.verb)}[/bold] [dim]{escape(step.by)}[/dim]"
+    yield f"[bold]{escape(step.verb)}[/bold][dim], {escape(step.by)}[/dim]"
     if step.said:
         yield escape(step.said)
     if step.wording:

@@ -77,6 +77,15 @@ BANDS: Final[Mapping[str, str]] = {
 """Each band, in words."""
 
 
+_WITHOUT_JUDGE: Final[Mapping[str, str]] = {
+    "cold_start": "nothing to compare with",
+    "late_history": "its time, and the guard",
+    "late_repeat": "its time, and the guard",
+    "erased": "an erasure",
+}
+"""What settles a decision that neither a judge nor a similarity does, by its reason."""
+
+
 class Cost(msgspec.Struct, frozen=True):
     """What asking judges cost: time in ms, tokens read and written, and how many questions went to a language model."""
 
@@ -147,7 +156,8 @@ def who_decided(value: DecisionValue) -> str:
         silent = [one["judge"] for one in value.get("judges") or () if one.get("choice") is None]
         if silent:
             return f"nobody: {', '.join(silent)} did not answer"
-        return "similarity and guard" + (f", confirmed by {', '.join(confirmed)}" if confirmed else "")
+        plainly = _WITHOUT_JUDGE.get(str(value.get("reason")), "similarity and guard")
+        return plainly + (f", confirmed by {', '.join(confirmed)}" if confirmed else "")
     return {
         "window": "hash window, no search",
         "text": "exact text, no search",
