@@ -205,7 +205,9 @@ def test_a_flood_is_answered_503_and_the_worker_goes_on(live: Live) -> None:
                     return answer.status
 
             async def meanwhile() -> str:
-                sent = await other.post("/v1/candidates", json={"namespace": namespace, "text": "Tea is in the cupboard."})
+                sent = await other.post(
+                    "/v1/candidates", json={"namespace": namespace, "text": "Tea is in the cupboard."}
+                )
                 key = sent.json()["events"][0]["event_key"]
                 found = await other.get("/v1/decisions", params={"event_key": key, "wait": 30})
                 return str(found.json()["decisions"][0]["decision"])

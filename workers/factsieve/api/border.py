@@ -83,9 +83,14 @@ class Border:
             gate = self._gate(kind)
             if gate is not None:
                 inside.enter_context(gate.entered())
-            limit_s = None if kind == "stream" else self._context.settings.api.request_timeout_s
-            async with asyncio.timeout(limit_s):
+            async with asyncio.timeout(self._limit_s(kind, passage.scope["path"])):
                 await self._app(passage.scope, passage.receive, passage.send)
+
+    def _limit_s(self, kind: Kind, path: str) -> float | None:
+        api = self._context.settings.api
+        if path.endswith("/stream"):
+            return None
+        return api.request_timeout_s + (api.wait_limit_s if kind == "stream" else 0.0)
 
     def _gate(self, kind: Kind) -> Gate | None:
         gates = self._context.gates

@@ -3,7 +3,7 @@
 import asyncio
 import uuid
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -21,22 +21,6 @@ from factsieve.wire.values import fact_value
 
 if TYPE_CHECKING:
     from factsieve.core.story import Story
-    from factsieve.ports import Embedder, FactStore
-
-MAX_NAMESPACES: Final = 64
-"""In so many namespaces at most --like searches by itself."""
-
-AS_OF_SEARCH: Final = 256
-"""So many neighbours are looked at for those that were true at a time."""
-
-_UNSEEN: Final = frozenset({Status.ERASED, Status.ARCHIVED})
-"""Not listed: rows without text, and former beliefs, which `--known-at` and `history` tell."""
-
-
-def _is_withdrawn_row(fact: Fact) -> bool:
-    """Return whether a row only tells that its fact was withdrawn for a while, or a former wording with it."""
-    return fact.status is Status.RETRACTED and not fact.is_head
-
 
 AsJson = Annotated[bool, typer.Option("--json", help="One a line, as JSON.")]
 
@@ -132,34 +116,17 @@ async def _find(
     *,
     every: bool,
 ) -> tuple[list[Fact], dict[str, float]]:
+    from factsieve.operations import asking
+
     async with reading(connected.settings) as stores:
         if like is not None:
-            return await _nearest(stores.facts, stores.embedder, like, namespace, as_of, limit)
+            names = None if namespace is None else [namespace]
+            near = await asking.nearest(stores.facts, stores.embedder, like, names, as_of=as_of, limit=limit)
+            return [fact for fact, _ in near], {fact.fact_id: similarity for fact, similarity in near}
         found = await stores.facts.select(namespace, as_of=as_of, known_at=known_at, current_only=not every)
         if known_at is not None:
             return found, {}  # what was believed then may be a former belief now
-        return [fact for fact in found if fact.status not in _UNSEEN and not _is_withdrawn_row(fact)], {}
-
-
-async def _nearest(
-    store: "FactStore", embedder: "Embedder", text: str, namespace: str | None, as_of: datetime | None, limit: int
-) -> tuple[list[Fact], dict[str, float]]:
-    from factsieve.ports import NeighbourQuery
-
-    (vector,) = await embedder.embed([text])
-    if namespace is not None:
-        namespaces = [namespace]
-    else:
-        namespaces = sorted({fact.namespace for fact in await store.select(None)})
-        if len(namespaces) > MAX_NAMESPACES:
-            raise BadSettings(f"there are {len(namespaces)} namespaces: name one with --namespace")
-    past = [False] if as_of is None else [False, True]
-    wanted = limit if as_of is None else max(limit, AS_OF_SEARCH)
-    queries = [NeighbourQuery(name, vector, wanted, -1.0, old) for name in namespaces for old in past]
-    hits = [hit for found in await store.neighbours(queries) for hit in found if hit.fact is not None]
-    hits.sort(key=lambda hit: (-hit.similarity, hit.point_id))
-    kept = [hit for hit in hits if hit.fact and (as_of is None or hit.fact.valid_from <= as_of < hit.fact.valid_to)]
-    return [hit.fact for hit in kept if hit.fact], {hit.fact.fact_id: hit.similarity for hit in kept if hit.fact}
+        return [fact for fact in found if asking.is_listed(fact)], {}
 
 
 async def _story(connected: Connected, fact_id: str) -> "Story | None":

@@ -73,25 +73,21 @@ async def _latest(
             limit=limit,
             before=place,
         )
-        found += [row for row in rows if wanted.known_at is not None or _is_listed(row)]
+        found += [row for row in rows if wanted.known_at is not None or is_listed(row)]
         if len(rows) < limit:
             break
         place = _order(rows[-1])
     return found[:limit]
 
 
-def _is_listed(row: Fact) -> bool:
+def is_listed(row: Fact) -> bool:
     """Return whether a row is shown in lists; of another time's beliefs all are: they may be former beliefs now."""
-    return row.status not in UNSEEN and not is_withdrawn_row(row)
+    withdrawn = row.status is Status.RETRACTED and not row.is_head  # only tells that its fact was withdrawn for a while
+    return row.status not in UNSEEN and not withdrawn
 
 
 def _order(fact: Fact) -> tuple[datetime, str]:
     return fact.valid_from, fact.point_id
-
-
-def is_withdrawn_row(fact: Fact) -> bool:
-    """Return whether a row only tells that its fact was withdrawn for a while, or a former wording with it."""
-    return fact.status is Status.RETRACTED and not fact.is_head
 
 
 async def nearest(

@@ -103,6 +103,10 @@ async def _nearest(request: Request, like: str, wanted: asking.Wanted, limit: in
         )
     if not like.strip():
         raise Problem(422, "unusable_input", "like is empty: give the text that facts are to be near to")
+    if wanted.namespaces is None:
+        raise Problem(
+            422, "unusable_input", "like is searched for in one namespace, and this token is for all: name one"
+        )
     stores = current(request).stores
     try:
         found = await asking.nearest(

@@ -13,7 +13,7 @@
 
   const MOST_CARDS = 200;
   const CHARTS_EVERY_MS = 3000;
-  const TELL_EVERY_MS = 5000;
+  const TELL_AFTER_MS = 1000;
   const state = live.querySelector(".live-state");
   const button = live.querySelector("button");
   const news = document.getElementById("news");
@@ -32,7 +32,7 @@
       news.textContent = untold === 1 ? "One new decision" : `${untold} new decisions`;
       untold = 0;
       telling = null;
-    }, TELL_EVERY_MS / 5);
+    }, TELL_AFTER_MS);
   };
 
   const draw = () => {
@@ -68,7 +68,8 @@
     source.addEventListener("open", () => { live.classList.add("on"); say("live"); });
     source.addEventListener("decision", show);
     source.addEventListener("missed", (event) => {
-      news.textContent = say(`${event.data} decisions were too many to show: reload`) ?? state.textContent;
+      say(`${event.data} were too many to show: reload`);
+      news.textContent = state.textContent;
     });
     source.addEventListener("error", () => {
       live.classList.remove("on");
