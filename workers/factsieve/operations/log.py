@@ -47,6 +47,11 @@ _CATCH_UP_SHARE: Final = 4
 
 _PAUSE_FIRST_S: Final = 0.2
 _PAUSE_MOST_S: Final = 10.0
+_COUNTS_HOLD_S: Final = 1.0
+_COUNTS_KEPT: Final = 32
+_SPARE_SHARE: Final = 4
+"""While what is there is read, a quarter more than what is kept is held before the oldest are let go."""
+
 _UNLIKE_A_DECISION: Final = (KeyError, TypeError, ValueError, AttributeError)
 """What reading raises where a JSON value is no decision."""
 
@@ -193,6 +198,7 @@ class DecisionLog:
         self._positions: dict[int, int] = {}  # by partition: the next offset to read
         self._ready = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._counted: dict[tuple[DecisionFilter, int], tuple[int, float, Counts]] = {}
         self._caught_up_at: float | None = None  # system time at which nothing was unread
 
     # Life
@@ -283,8 +289,18 @@ class DecisionLog:
         self._followers.discard(following)
 
     async def counts(self, wanted: DecisionFilter, *, buckets: int = 48) -> Counts:
-        """Return what charts need of the decisions that match; counted beside the loop."""
-        return await asyncio.to_thread(count_rows, self._ring.rows(), wanted, buckets)
+        """Return what charts need of the decisions that match; counted beside the loop, and at most once a second for one filter."""
+        now = time.monotonic()
+        known = self._counted.get((wanted, buckets))
+        if known is not None and (known[0] == self._ring.version or now - known[1] < _COUNTS_HOLD_S):
+            return known[2]
+        version = self._ring.version
+        found = await asyncio.to_thread(count_rows, self._ring.rows(), wanted, buckets)
+        self._counted.pop((wanted, buckets), None)
+        self._counted[wanted, buckets] = (version, now, found)
+        while len(self._counted) > _COUNTS_KEPT:
+            del self._counted[next(iter(self._counted))]
+        return found
 
     # Reading
 
@@ -327,24 +343,30 @@ class DecisionLog:
 
     async def _take_in_what_is_there(self, reader: Reader) -> None:
         """Read up to the ends of all partitions, and only then put the decisions in, in the order in which they were made."""
-        found: list[DecisionValue] = []
-        cut_at: float | None = None
+        found: list[tuple[float, bytes]] = []  # as they came: taken apart they are several times as large
         cut = {part.partition for part in reader.ends if self._positions[part.partition] > reader.begins[part]}
+        forgotten: float | None = None
+        most = self._records + self._records // _SPARE_SHARE + 1
         while not await reader.reached(reader.ends):
             for part, offset, raw in await reader.poll():
                 value = self._decoded(part.partition, offset, raw)
                 if value is None:
                     continue
+                at = instant_of(value)
                 if part.partition in cut:  # the first of a partition that was not read from its beginning
                     cut.discard(part.partition)
-                    cut_at = max(cut_at or 0.0, instant_of(value))
-                found.append(value)
-                if len(found) > 2 * self._records:
-                    found = in_order(found)[-self._records :]
+                    forgotten = max(forgotten or at, at)
+                found.append((at, raw))
+            if len(found) > most:
+                found.sort(key=lambda seen: seen[0])
+                forgotten = max(forgotten or 0.0, found[-self._records - 1][0])
+                del found[: -self._records]
             await asyncio.sleep(0)
-        if cut_at is not None:
-            self._ring.forgotten_until = cut_at
-        await self._take_in(in_order(found))
+        found.sort(key=lambda seen: seen[0])
+        self._ring.forgotten_until = forgotten
+        for start in range(0, len(found), _YIELD_EVERY):
+            await self._take_in([msgspec.json.decode(raw) for _, raw in found[start : start + _YIELD_EVERY]])
+            await asyncio.sleep(0)
 
     def _decoded(self, partition: int, offset: int, raw: bytes) -> DecisionValue | None:
         self._positions[partition] = offset + 1

@@ -176,6 +176,8 @@ class Ring:
         self._by_event: dict[str, list[int]] = {}  # by event key and by event id
         self._by_fact: dict[tuple[str | None, str], list[int]] = {}
         self._next = 1
+        self.version = 0
+        """Counts changes."""
         self.forgotten_until: float | None = None
         """Decisions up to this instant (seconds since the epoch) may be missing: they were pushed out, or never read."""
 
@@ -188,6 +190,7 @@ class Ring:
         An erase that was carried out takes the erased texts out of all decisions that are here.
         """
         known = self._by_id.get(value["decision_id"])
+        self.version += 1
         if known is not None:
             if value.get("reason") == ERASED and self._rows[known].reason != ERASED:
                 self._rows[known] = row_of(known, value)  # its statement was erased since
