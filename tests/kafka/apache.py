@@ -92,6 +92,8 @@ class ApacheKafka(Service):
         listener: further server properties for the client listener, which then is called CLIENT: `listener_protocol` names its
             security protocol.
         properties: more server properties, over the ones given here.
+        more_listeners: further listeners by name (in upper case), each with its `host:port` and security protocol.
+        scram: users with their passwords, who exist from the first start on, for both SCRAM mechanisms.
     """
 
     name: ClassVar[str] = "kafka"
@@ -104,12 +106,16 @@ class ApacheKafka(Service):
         port: int = 0,
         listener_protocol: str = "PLAINTEXT",
         properties: dict[str, str] | None = None,
+        more_listeners: dict[str, tuple[str, str]] | None = None,
+        scram: dict[str, str] | None = None,
     ) -> None:
         super().__init__(folder=folder, log_path=log_path, port=port)
         self._controller_port = 0
         self._internal_port = 0
         self._listener_protocol = listener_protocol
         self._properties = properties or {}
+        self._more_listeners = more_listeners or {}
+        self._scram = scram or {}
         self._jars = kafka_jars()
 
     @property
@@ -152,13 +158,15 @@ class ApacheKafka(Service):
         self._internal_port = self._internal_port or free_port()
         client, internal = f"127.0.0.1:{self.port}", f"127.0.0.1:{self._internal_port}"
         protocols = f"CLIENT:{self._listener_protocol},INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT"
+        more = "".join(f",{name}://{address}" for name, (address, _) in self._more_listeners.items())
+        protocols += "".join(f",{name}:{protocol}" for name, (_, protocol) in self._more_listeners.items())
         properties = {
             "process.roles": "broker,controller",
             "node.id": "1",
             "controller.quorum.voters": f"1@127.0.0.1:{self._controller_port}",
             "controller.listener.names": "CONTROLLER",
-            "listeners": f"CLIENT://{client},INTERNAL://{internal},CONTROLLER://127.0.0.1:{self._controller_port}",
-            "advertised.listeners": f"CLIENT://{client},INTERNAL://{internal}",
+            "listeners": f"CLIENT://{client},INTERNAL://{internal},CONTROLLER://127.0.0.1:{self._controller_port}{more}",
+            "advertised.listeners": f"CLIENT://{client},INTERNAL://{internal}{more}",
             "listener.security.protocol.map": protocols,
             "inter.broker.listener.name": "INTERNAL",
             "log.dirs": str(self.folder / "data"),
@@ -187,6 +195,9 @@ class ApacheKafka(Service):
 
     def _format(self, properties: Path) -> None:
         arguments = ["kafka.tools.StorageTool", "format", "-t", "factsieve-tests-0001AA", "-c", str(properties)]
+        for user, password in self._scram.items():
+            for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
+                arguments += ["--add-scram", f"{mechanism}=[name={user},password={password}]"]
         done = subprocess.run(
             [*self._java("-Xmx256m"), *arguments],
             capture_output=True,

@@ -1,12 +1,32 @@
 """Certificates of two authorities, made anew for each run: the one that servers and clients trust, and another one."""
 
+import gc
 import shutil
 import subprocess
+import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import trustme
+from cryptography.hazmat.primitives import serialization
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+
+
+UNHURRIED = pytest.mark.filterwarnings(
+    "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+"""For clients (redis-py, aiokafka) that close connections over TLS and do not wait for the other side's goodbye."""
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Iterator[None]:
+    """Let go of such connections here, and not in the middle of another test."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @dataclass(frozen=True)
@@ -41,7 +61,10 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
     }
     for name, leaf in issued.items():
         made[name], made[f"{name}_key"] = folder / f"{name}.pem", folder / f"{name}.key"
-        made[f"{name}_key"].write_bytes(leaf.private_key_pem.bytes())
+        key = serialization.load_pem_private_key(leaf.private_key_pem.bytes(), None)
+        made[f"{name}_key"].write_bytes(  # in the form that Java reads, too
+            key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+        )
         made[name].write_bytes(b"".join(blob.bytes() for blob in leaf.cert_chain_pems))
     return Certificates(folder=folder, **made)
 

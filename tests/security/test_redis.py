@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from security.conftest import Certificates, redis_with_tls
+from security.conftest import UNHURRIED, Certificates, redis_with_tls
 
 from factsieve.adapters.redis_window import COMMANDS, RedisWindow
 from factsieve.assembly.settings import load_settings
@@ -15,6 +15,10 @@ from factsieve.assembly.wiring import build_window
 from factsieve.core.errors import BadSettings, Transient
 from factsieve.localstack.process import Service
 from factsieve.ports import WindowHit
+
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
 
 PASSWORD = "hush-redis-4711"
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -81,7 +85,7 @@ def use(**settings: object) -> bool:
 
     async def main() -> bool:
         overrides = {f"redis.{name}": str(v) if isinstance(v, Path) else v for name, v in settings.items()}
-        window: RedisWindow = build_window(load_settings({"redis.timeout_s": 10, **overrides}, environ={}))
+        window: RedisWindow = build_window(load_settings({"redis.timeout_s": 5, **overrides}, environ={}))
         try:
             await window.check()
             await window.put("n", [("hash", AT, WindowHit("fact", 1))])

@@ -50,13 +50,16 @@ async def explain(
 async def _explain(host: str, port: int, security: KafkaSecurity) -> BadSettings | None:
     address = f"{host}:{port}"
     context = security.ssl_context()
-    other = "SASL_PLAINTEXT" if security.uses_sasl else "PLAINTEXT"
+    plain = "SASL_PLAINTEXT" if security.uses_sasl else "PLAINTEXT"
+    fix = f"kafka.security_protocol is {security.protocol} and should be {plain}"
     try:
         answered = await _asks(host, port, context)
     except ssl.SSLError as error:
-        return explain_tls(
-            error, "kafka", address, plain=f"kafka.security_protocol {security.protocol} should be {other}"
-        )
+        return explain_tls(error, "kafka", address, plain=fix)
+    except ConnectionError:  # a listener without TLS takes a handshake for a request of a gigabyte, and hangs up
+        if context is not None and await _asks(host, port, None):
+            return BadSettings(f"{address} does not speak TLS: {fix}")
+        raise
     if not answered:
         if context is None and await speaks_tls(host, port):
             return BadSettings(
@@ -123,8 +126,17 @@ async def _log_in(host: str, port: int, security: KafkaSecurity) -> BadSettings 
         return None
     finally:
         if connection is not None:
-            connection.close()
+            await _hang_up(connection)
     return None
+
+
+async def _hang_up(connection: AIOKafkaConnection) -> None:
+    writer = connection._writer
+    connection.close()
+    if writer is not None:
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(1.0):  # a peer over TLS may take its time to say goodbye
+                await writer.wait_closed()
 
 
 def _why(error: KafkaError) -> str:

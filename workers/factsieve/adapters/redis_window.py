@@ -17,7 +17,7 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, NoPermissionError, NoScriptError, RedisError
 
-from factsieve.adapters.tls import TlsFiles, client_context, explain_tls, speaks_tls, ssl_error_in
+from factsieve.adapters.tls import TlsFiles, client_context, explain_tls, handshake, speaks_tls, ssl_error_in
 from factsieve.adapters.window import Entry, bucket_of, merge_entries, microseconds, nearest_hit
 from factsieve.core.errors import BadSettings, Transient
 from factsieve.ports import WindowHit
@@ -89,12 +89,14 @@ class RedisWindow:
         self._failed_at: float | None = None
         self._script = hashlib.sha1(_PUT.encode(), usedforsecurity=False).hexdigest()
         self._address = urlsplit(url)
+        uses_tls = self._address.scheme == "rediss"
+        self._context = client_context(tls or TlsFiles(), SERVICE) if uses_tls else None
         try:
             self._redis: Redis = Redis.from_url(
                 url,
                 username=username,
                 password=password,
-                **(_tls_options(tls) if tls is not None and self._address.scheme == "rediss" else {}),
+                **(_tls_options(tls) if tls is not None and uses_tls else {}),
                 socket_timeout=timeout_s,
                 socket_connect_timeout=timeout_s,
                 max_connections=max_connections,
@@ -106,6 +108,7 @@ class RedisWindow:
 
     async def check(self) -> None:
         """Check the server's version and that it never evicts keys. Raises `BadSettings` (names the fix), `Transient`."""
+        await self._greet()
         try:
             async with self._border():
                 server, memory = await self._redis.info("server"), await self._redis.info("memory")
@@ -120,6 +123,18 @@ class RedisWindow:
                 f"Redis evicts keys when memory runs out (maxmemory-policy {policy}), which would empty the hash window unseen: "
                 "set maxmemory-policy noeviction"
             )
+
+    async def _greet(self) -> None:
+        """Shake hands before the first command, so that what is wrong with certificates is told apart from everything else."""
+        if self._context is None:
+            return
+        host, port = self._address.hostname or "localhost", self._address.port or 6379
+        try:
+            await handshake(host, port, self._context, self._timeout_s)
+        except OSError as error:
+            transient = Transient(SERVICE, f"{type(error).__name__}: {error}")
+            transient.__cause__ = error
+            raise await self._explained(transient) from error
 
     async def _explained(self, error: Transient) -> BadSettings | Transient:
         """Return which setting keeps us from a server that is there; else the error as it is."""
@@ -224,8 +239,6 @@ async def _answers_plainly(host: str, port: int, timeout_s: float) -> bool:
 
 
 def _tls_options(files: TlsFiles) -> dict[str, Any]:
-    """Return the client's options. Raises BadSettings for files that can not be used: the client would find out at the first call."""
-    client_context(files, SERVICE)
     return {
         "ssl_ca_certs": files.ca,
         "ssl_certfile": files.cert,

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import socket
 import ssl
 from typing import Final
 
@@ -97,18 +96,25 @@ def explain_tls(
     return BadSettings(f"{address} does not speak TLS ({reason.replace('_', ' ').lower()}): {plain}")
 
 
+async def handshake(host: str, port: int, context: ssl.SSLContext, timeout_s: float) -> None:
+    """Shake hands and hang up. Raises SSLError for what is wrong with certificates, other OSErrors where nobody takes part.
+
+    A handshake that is cancelled from outside would leave its socket to the garbage collector, so the time is bounded from inside.
+    """
+    _reader, writer = await asyncio.open_connection(host, port, ssl=context, ssl_handshake_timeout=timeout_s)
+    writer.close()
+    with contextlib.suppress(OSError, TimeoutError):
+        async with asyncio.timeout(_PROBE_TIMEOUT_S):
+            await writer.wait_closed()
+
+
 async def speaks_tls(host: str, port: int) -> bool:
     """Return whether a TLS handshake gets anywhere at this address; nothing is verified and nothing is sent."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     try:
-        async with asyncio.timeout(_PROBE_TIMEOUT_S):
-            _reader, writer = await asyncio.open_connection(host, port, ssl=context, family=socket.AF_UNSPEC)
-    except (OSError, TimeoutError) as error:  # an alert is an answer, too
+        await handshake(host, port, context, _PROBE_TIMEOUT_S)
+    except OSError as error:  # an alert is an answer, too
         return isinstance(error, ssl.SSLError) and "ALERT" in (error.reason or "")
-    writer.close()
-    with contextlib.suppress(OSError, TimeoutError):
-        async with asyncio.timeout(_PROBE_TIMEOUT_S):
-            await writer.wait_closed()
     return True
