@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from starlette.requests import Request
 
 from factsieve.api.access import Caller
+from factsieve.api.limits import TooFast
 from factsieve.api.page import charts, query, rendering, session, views
-from factsieve.api.problems import Problem
+from factsieve.api.problems import Problem, as_problem
 from factsieve.operations.log_counts import count_rows
 from factsieve.operations.log_ring import DecisionFilter, Ring
 from tests.operations.decisions import decision_value, reject_value, skip_value, uid
@@ -279,6 +280,17 @@ def test_a_form_is_taken_from_this_page_alone() -> None:
 def test_only_what_a_cookie_can_hold_is_put_in_one(token: str, can: bool) -> None:
     """Other tokens are not those of anybody who signs in here."""
     assert session.is_sendable(token) is can
+
+
+def test_too_many_writes_are_answered_429() -> None:
+    """With the time after which one more fits, on pages as for programs."""
+    problem = as_problem(TooFast(3))
+    assert problem is not None
+    assert (problem.status_code, problem.code, dict(problem.headers or {})) == (
+        429,
+        "too_many_writes",
+        {"Retry-After": "3"},
+    )
 
 
 # Charts

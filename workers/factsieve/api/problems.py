@@ -9,6 +9,7 @@ from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
+from factsieve.api.limits import TooFast
 from factsieve.core.errors import BadInput, Transient
 
 MEDIA_TYPE: Final = "application/problem+json"
@@ -95,6 +96,8 @@ def as_problem(error: Exception) -> Problem | None:
             status = error.status_code
             code = _OF_STATUS.get(status, "bad_request")
             return Problem(status, code, _SAID.get(status, str(error.detail)), headers=error.headers)
+        case TooFast():
+            return Problem(429, "too_many_writes", str(error), headers={"Retry-After": str(error.retry_after_s)})
         case BadInput():
             return unusable(error)
         case Transient() | TimeoutError():
