@@ -8,7 +8,7 @@ DISTURBING = {
     "kill a worker": (8, 0.0, 2.0),
     "end a worker": (5, 0.0, 1.0),
     "stop a worker briefly": (4, 0.5, 2.0),
-    "stop a worker beyond its session": (5, 4.0, 7.0),
+    "stop a worker beyond its session": (5, 7.0, 10.0),
     "rolling restart": (2, 0.0, 0.0),
     "a worker joins while the judge is slow": (4, 2.0, 4.0),
     "slow judge": (2, 1.0, 3.0),

@@ -22,6 +22,14 @@ from factsieve.localstack.process import LOOPBACK, Service, free_port
 SERVICES = ("kafka", "qdrant", "redis")
 
 SETTINGS = {
+    # Long enough that a machine with much else to do does not expel its members all the time.
+    "kafka.session_timeout_s": 6.0,
+    "kafka.heartbeat_interval_s": 1.0,
+    "kafka.rebalance_timeout_s": 12.0,
+    "kafka.request_timeout_s": 15.0,
+    "kafka.commit_timeout_s": 2.0,
+    "worker.drain_timeout_s": 3.0,
+    "worker.stop_deadline_s": 10.0,
     "judge.timeout_s": 30.0,
     # A judge that is late must not change what is decided here: it is waited for, whatever happens.
     "judge.hold_s": 900.0,
@@ -100,7 +108,9 @@ def open_stage(folder: Path, *, broker: str, partitions: int = 4, **overrides: o
         with Site(folder, service, kind="tansu" if broker == "local" else "apache") as site:
             settings = {
                 **SETTINGS,
-                "judge.name": f"{judge.url}#chaos",
+                # what rules are sure of they answer, the model the rest: as where a model is configured
+                "judge.name": "cascade",
+                "judge.model": f"{judge.url}#chaos",
                 "embedder.kind": "folder",
                 "embedder.path": str(write_model(folder / "words")),
                 **overrides,
