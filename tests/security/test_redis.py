@@ -16,9 +16,7 @@ from factsieve.core.errors import BadSettings, Transient
 from factsieve.localstack.process import Service
 from factsieve.ports import WindowHit
 
-pytestmark = pytest.mark.filterwarnings(
-    "ignore:unclosed:ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = UNHURRIED
 
 PASSWORD = "hush-redis-4711"
 AT = datetime(2026, 3, 1, tzinfo=UTC)

@@ -6,7 +6,7 @@ import msgspec
 import typer
 
 from factsieve.cli.connect import ConfigFile, Overrides, StateDir, connect
-from factsieve.cli.render import out
+from factsieve.cli.render import err, out
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -50,6 +50,8 @@ def check(assignments: Overrides = None, config: ConfigFile = None, state_dir: S
 
     Example: factsieve config check --config /etc/factsieve.toml
     """
+    from factsieve.assembly.exposure import exposed
+
     connected = connect(state_dir, config, assignments)
     thresholds = connected.settings.policies().default.thresholds
     out().print(
@@ -58,6 +60,8 @@ def check(assignments: Overrides = None, config: ConfigFile = None, state_dir: S
         f"judge {connected.settings.judge.effective_name}; Kafka {connected.kafka.address}.",
         markup=False,
     )
+    for sentence in exposed(connected.settings):
+        err().print(f"Mind: {sentence}.", style="yellow", markup=False, soft_wrap=True)
 
 
 def _differing(shown: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:

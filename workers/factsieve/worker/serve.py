@@ -15,6 +15,7 @@ from factsieve.adapters.kafka_outbox import KafkaOutbox
 from factsieve.adapters.kafka_probe import explain
 from factsieve.adapters.redis_window import RedisWindow
 from factsieve.assembly.downstream import build_downstream
+from factsieve.assembly.exposure import exposed
 from factsieve.assembly.judges import Judges, build_judges
 from factsieve.assembly.kafka_access import bootstrap_servers, outbox_options, security_of
 from factsieve.assembly.settings import Settings
@@ -100,6 +101,8 @@ async def _serve(settings: Settings) -> int:
     refused = await explain(bootstrap_servers(settings), security_of(settings))
     if refused is not None:
         raise refused
+    for sentence in exposed(settings):
+        log.warning("secret_exposed", problem=sentence)
     metrics = _Watched()
     policies = settings.policies()
     log.info("profile_loaded", policy=policies.default.fingerprint, **settings.shown()["policy"])
