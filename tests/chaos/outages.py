@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from chaos.rebuild import Comparison, compare, rebuild_now
-from chaos.run import Mischief, Say, as_chaos_outcome, settle
+from chaos.run import START_LIMIT_S, Mischief, Say, as_chaos_outcome, settle
 from chaos.stage import Feeder, Stage, open_stage
 from chaos.stream import make_stream
 from e2e.harness import Worker
@@ -115,7 +115,7 @@ def _outage(stage: Stage, name: str, service: Service, lasting_s: float, feeder:
                 outage.wrong.append(f"without {name}, /healthz said that a restart would help")
         time.sleep(0.5)
     outage.decided_meanwhile = stage.room.follower.decided - before
-    service.start(timeout_s=60)
+    service.start(timeout_s=START_LIMIT_S)
     back_at = time.monotonic()
     outage.recovered_s = _watch(outage, workers, back_at, RECOVERED_WITHIN_S, lambda bad: not bad)
     decided = stage.room.follower.decided

@@ -24,6 +24,9 @@ Say = Callable[[str], object]
 STALL_LIMIT_S = 240.0
 """Without one more decision for so long, with everything running again, a run has failed."""
 
+START_LIMIT_S = 240.0
+"""How long a killed service may take to answer again: on a busy machine a broker reads its log for long."""
+
 PROBLEMS_LIMIT = 5
 """After so many workers that ended unasked a run is given up."""
 
@@ -195,7 +198,7 @@ class Mischief:
     def _kill_service(self, service: Service, seconds: float) -> None:
         self._free(service.name)
         service.kill()
-        self._later(seconds, service.name, lambda: service.start(timeout_s=60))
+        self._later(seconds, service.name, lambda: service.start(timeout_s=START_LIMIT_S))
 
     def _stop_service(self, service: Service, seconds: float) -> None:
         self._free(service.name)
