@@ -174,6 +174,7 @@ def test_a_form_becomes_a_filter_and_a_url_to_share() -> None:
     assert wanted.since is not None
     again = query.asked(dict(parse_qsl(urlsplit(asked.url()).query)))
     assert again.wanted(EVERYBODY) == wanted
+    assert asked.without("decision") == "/activity?review=yes&text=port+80&since=2026-03-04"
     assert query.asked({}).url() == "/activity"
     assert (
         query.asked({"before": uid("x"), "band": "known"}).url(before=uid("y"))

@@ -41,6 +41,10 @@ class Asked(msgspec.Struct, frozen=True):
         query = dict(self.fields) | ({} if before is None else {"before": before})
         return f"{path}?{urlencode(query)}" if query else path
 
+    def without(self, name: str) -> str:
+        """Return the URL that asks for the same but one field."""
+        return Asked({field: value for field, value in self.fields.items() if field != name}).url()
+
     def wanted(self, who: Caller) -> DecisionFilter:
         """Return the filter, within what a caller may see. Raises Problem for what can not be, and for foreign namespaces."""
         fields = self.fields

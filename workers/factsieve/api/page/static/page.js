@@ -5,9 +5,9 @@
   const live = document.querySelector(".live");
   const log = document.getElementById("log");
 
-  // On a wide screen there is room for the filters beside the decisions.
+  // On a wide screen there is room for the filters beside the decisions; on a small one the decisions come first.
   const filters = document.querySelector("details.filters");
-  if (filters && window.matchMedia("(min-width: 60rem)").matches) filters.open = true;
+  if (filters) filters.open = window.matchMedia("(min-width: 60rem)").matches;
 
   if (!live || !log || !("EventSource" in window)) return;
 
