@@ -118,6 +118,10 @@ bench-api: $(STAMP) ## measure the dedup check over HTTP beside a working worker
 quality: $(STAMP) ## measure decisions on the public data sets (SHARED=folder) and write docs/quality.md
 	@$(BIN)/python tests/quality/make_quality.py $(SHARED) $(ARGS)
 
+.PHONY: audit
+audit: $(STAMP) ## look for known vulnerabilities of the pinned versions (needs a network)
+	@$(BIN)/pip-audit --requirement requirements.lock --no-deps --disable-pip --strict --progress-spinner off --timeout 15 $(ARGS)
+
 .PHONY: lock
 lock: $(STAMP) ## write requirements.lock from what the environment holds
 	@$(BIN)/python deploy/lock.py
