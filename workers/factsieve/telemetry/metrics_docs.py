@@ -9,7 +9,10 @@ _HEAD = """# Metrics
 Made by `python -m factsieve.telemetry.metrics_docs`; do not edit.
 
 Served at `/metrics` of the worker's health port, for Prometheus. Names end in their unit. Labels are of bounded vocabularies: no
-metric carries a namespace or a text.
+metric carries a namespace or a text. Prometheus' own `process_*` (memory, processor, files) are served besides.
+
+The dashboard is `deploy/grafana/factsieve.json`, made by `deploy/grafana/dashboard.py`; alerts are in `deploy/prometheus/`, and
+[runbooks.md](runbooks.md) has a runbook for each.
 
 | metric | kind | labels | meaning |
 | --- | --- | --- | --- |
