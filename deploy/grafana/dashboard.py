@@ -296,6 +296,20 @@ ROWS: Final[tuple[tuple[str, tuple[Panel, ...]], ...]] = (
                 stacked=True,
             ),
             Panel("Candidates taken", "Put on the topic by the API.", one(rate("factsieve_candidates_accepted_total")), "ops"),
+            Panel(
+                "Decision log behind", "What the API shows of decisions is complete up to so long ago.",
+                one("max by (instance) (factsieve_decision_log_behind_seconds{$m})", "{{instance}}"), "s", width=12,
+            ),
+            Panel(
+                "Decision log", "Read; lost connections, records that are no decision, and what slow readers of a live stream missed.",
+                (
+                    (rate("factsieve_decision_log_read_total"), "read"),
+                    (rate("factsieve_decision_log_disconnects_total"), "connections lost"),
+                    (rate("factsieve_decision_log_unreadable_total"), "unreadable"),
+                    (rate("factsieve_decision_log_missed_total"), "missed"),
+                ),
+                "ops", width=12,
+            ),
         ),
     ),
     (

@@ -87,7 +87,7 @@ async def open_context(connected: Connected) -> AsyncIterator[ApiContext]:
         outbox = connected.kafka.outbox()
         opened.push_async_callback(outbox.stop)
         await outbox.start()
-        decisions = DecisionLog(connected.kafka, connected.topics, records=own.api.log_records)
+        decisions = DecisionLog(connected.kafka, connected.topics, records=own.api.log_records, observer=metrics)
         opened.push_async_callback(decisions.stop)
         await decisions.start()
         context = _context(connected, own, stores, window, judges, outbox, decisions, metrics)
@@ -174,6 +174,12 @@ def _observe(context: ApiContext) -> None:
     context.metrics.observe(
         "http_requests_in_flight", lambda: [({"kind": kind}, float(gate.inside)) for kind, gate in gates.items()]
     )
+
+    def behind() -> list[tuple[dict[str, str], float]]:
+        behind_s = context.log.behind_s
+        return [] if behind_s is None else [({}, behind_s)]
+
+    context.metrics.observe("decision_log_behind_seconds", behind)
 
 
 class Server(uvicorn.Server):

@@ -204,6 +204,18 @@ DECLARED: Final[tuple[Declared, ...]] = (
     ),
     Declared("dedup_checks_total", "counter", "Dedup checks by their answer: true, false or filtered.", ("is_update",)),
     Declared("candidates_accepted_total", "counter", "Candidates that the API put on the topic."),
+    Declared("decision_log_read_total", "counter", "Decisions that the API read from fact-decisions."),
+    Declared(
+        "decision_log_unreadable_total", "counter", "Records of fact-decisions that are no decision, passed over."
+    ),
+    Declared("decision_log_disconnects_total", "counter", "Times that the API's decision log lost Kafka."),
+    Declared("decision_log_missed_total", "counter", "Decisions that readers of a live stream missed, being too slow."),
+    Declared(
+        "decision_log_behind_seconds",
+        "gauge",
+        "For how long the API's decision log has not surely been complete; absent until it first was.",
+        observed=True,
+    ),
     Declared(
         "build_info", "gauge", "1, with the version and what decides.", ("version", "embedder", "judge", "policy")
     ),

@@ -179,6 +179,22 @@ class Metrics:
         """Candidates were put on the topic by the API."""
         self._counters["candidates_accepted_total"].inc(candidates)
 
+    def log_read(self, decisions: int) -> None:
+        """Decisions were read for the decision log."""
+        self._counters["decision_log_read_total"].inc(decisions)
+
+    def log_unreadable(self) -> None:
+        """A record of the decision log's topic is no decision."""
+        self._counters["decision_log_unreadable_total"].inc()
+
+    def log_disconnected(self) -> None:
+        """The decision log lost Kafka; it connects anew by itself."""
+        self._counters["decision_log_disconnects_total"].inc()
+
+    def log_missed(self, decisions: int) -> None:
+        """A follower of the decision log was too slow for some."""
+        self._counters["decision_log_missed_total"].inc(decisions)
+
 
 def _answered_by(decision: Decision) -> str | None:
     """Return who decided without a language model: a local judge, or nobody (`rules` of time and text); None where one was asked."""
