@@ -17,7 +17,7 @@ import httpx
 
 from factsieve.localstack.stack import StackState, read_state
 
-START_TIMEOUT_S = 150.0
+START_TIMEOUT_S = 240.0
 WAIT_S = 60.0
 TOKENS = {
     "ops": "token-of-ops",
