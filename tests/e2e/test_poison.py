@@ -9,7 +9,7 @@ from e2e.harness import BOTH_SITES, Room, Worker
 from factsieve.core.facts import Record
 from factsieve.wire.deadletters import DeadLetter, read_dead_letter
 
-pytestmark = [pytest.mark.slow, pytest.mark.parametrize("site", BOTH_SITES, indirect=True)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(400), pytest.mark.parametrize("site", BOTH_SITES, indirect=True)]
 
 PATCH = """
 # Read by every Python process that finds it on its path: the worker's embedding model gets weak spots.
@@ -57,25 +57,24 @@ def supervise(room: Room, worker: Worker, events: int) -> list[int]:
             worker.launch()
         return room.follower.decided >= events
 
-    room.until(step, f"{events} decisions", 150, ends=True)
+    room.until(step, f"{events} decisions", 280, ends=True)
     return codes
 
 
 def test_what_takes_the_process_down_becomes_a_dead_letter(site) -> None:
-    """One death with others beside it, the bounded ones alone, then it is refused: its copies in other namespaces cost no death more.
+    """One death with others beside it, one alone, then it is refused: its copies in other namespaces cost no death more.
 
     What is behind it in the partition is decided, an exception costs no process at all, and the bytes are in the dead letter.
     """
     word, code = ("leave", 0) if site.kind == "tansu" else ("fault", -signal.SIGSEGV)
-    deaths = 1 if site.kind == "tansu" else 2
-    with site.room(worker__poison_deaths=deaths) as room:
+    with site.room(worker__poison_deaths=1) as room:
         good = [room.candidate(f"Fact number {n} is about {n * 17}.", namespace=f"n{n % 3}") for n in range(12)]
         bad = [room.candidate(f"Please {word} at once.", namespace=name) for name in ("n0", "n1")]
         odd = room.candidate("Please raise at once.", namespace="n2")
         sent = [*good[:6], *bad, odd, *good[6:]]
         room.send(sent)
         codes = supervise(room, room.worker(wait=False), len(sent))
-        assert codes == [code] * (1 + deaths)
+        assert codes == [code] * 2
         room.until_committed()
         room.until(lambda: len(letters(room)) == 3, "three dead letters")
         assert {letter.code for letter in letters(room)} == {"unprocessable"}
