@@ -277,3 +277,43 @@ def test_a_similarity_lies_in_its_bar(units: int) -> None:
     bar = similarity_bar(similarity)
     assert bar == 0 or similarity >= 0.4 + 0.02 * bar - 1e-9
     assert bar == 29 or similarity < 0.4 + 0.02 * (bar + 1) - 1e-9
+
+
+def test_what_can_not_be_read_well_enough_to_be_scrubbed_is_not_kept() -> None:
+    """A decision of a later version that mentions an erased fact goes altogether; its ids lead nowhere."""
+    odd = skip_value("b", "a", text="secret", changes=[{"fact": {"fact_id": uid("a")}}])
+    ring = ring_of(decision_value("x"), odd, erase_value("e", fact_value("a", "", status="erased")))
+    assert found(ring) == ["e", "x"]
+    assert (ring.get(odd["decision_id"]), found(ring, event_id="b"), found(ring, text="secret")) == (None, [], [])
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from(["add", "skip"]), st.booleans()), max_size=25),
+    st.integers(1, 9),
+)
+def test_pages_are_what_a_plain_look_at_everything_finds(made: list[tuple[str, str, bool]], limit: int) -> None:
+    """Whatever is filtered for, and however short the pages are."""
+    values = [
+        decision_value(str(n), at=n, namespace=space, decision=kind, review="conflict" if flagged else None)
+        for n, (space, kind, flagged) in enumerate(made)
+    ]
+    ring = ring_of(*values)
+    for wanted in (
+        DecisionFilter(),
+        DecisionFilter(decision="add", review=True),
+        DecisionFilter(namespaces=frozenset("ab")),
+    ):
+        expected = [
+            value["event_id"]
+            for value in reversed(values)
+            if (wanted.decision is None or (value["decision"] == wanted.decision and bool(value["review"])))
+            and (wanted.namespaces is None or value["namespace"] in wanted.namespaces)
+        ]
+        got: list[str] = []
+        before = None
+        for _ in range(len(values) + 1):
+            rows, before = ring.select(wanted, limit=limit, before=before)
+            got += names([row.value for row in rows])
+            if before is None:
+                break
+        assert got == expected
