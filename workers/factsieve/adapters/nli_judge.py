@@ -40,7 +40,7 @@ class NliProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """
 
     fingerprint: str | None = None
-    veto: float = 0.8
+    veto: float = 0.92
     entailment: float = 0.5
     clear: float = 0.2
 

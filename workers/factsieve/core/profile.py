@@ -26,7 +26,7 @@ class NliCuts(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
     model: str
     fingerprint: str
-    veto: float = 0.8
+    veto: float = 0.92
     entailment: float = 0.5
     clear: float = 0.2
 

@@ -29,6 +29,13 @@ _CORRECTION: Final = re.compile(
     r"^\s*(?:correction|erratum|corrected|rectification|korrektur|corrección|correction \w+|rettifica|correção|исправление)\s*[:,-]\s*",
     re.IGNORECASE,
 )
+_LETS_GO: Final = re.compile(
+    r"\b(?:after all|changed (?:his|her|its|their|my|our|your) minds?|(?:dropped|shelved|scrapped|abandoned|gave up|given up|cancelled|canceled) (?:[\w']+ ){0,4}?(?:plans?|idea|project|intention|bid)|"
+    r"(?:gave|gives|given|giving|threw|thrown|passed) (?:[\w']+ ){1,6}?(?:away|back)|stepped down|steps down|resigned|backed out|pulled out|dropped out|let go|parted with|handed (?:[\w']+ ){0,4}?in|"
+    r"decided (?:not to|against|to (?:keep|stay|remain))|turned (?:[\w']+ ){0,3}?down|thought better of|moved out|is (?:gone|over)|are (?:gone|over))\b",
+    re.IGNORECASE,
+)
+"""Words of one who lets go or thinks again: what they put out of force is seldom said in the words of the stored statement."""
 _NOT_VALUE: Final = re.compile(r"(?:,|\s-)\s*(?:and\s+)?not\s+", re.IGNORECASE)
 _RESCHEDULED: Final = re.compile(
     r"\b(?:pushed back|pushed out|pushed|brought forward|moved forward|moved back|moved up|moved|postponed|rescheduled|delayed|put back|put off|advanced|deferred|extended|shifted|changed|raised|lowered|increased|reduced|cut|bumped)\s+(?:\w+ )?(?:to|until|till|by)\b",
@@ -79,7 +86,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 def has_change_words(text: str) -> bool:
-    """Return whether a statement says that something ended or moved."""
+    """Return whether a statement says that something ended or moved, or that somebody thought again."""
     plain = normalise(text)
     return bool(
         _END.search(plain)
@@ -88,6 +95,7 @@ def has_change_words(text: str) -> bool:
         or _RESCHEDULED.search(plain)
         or _NOT_VALUE.search(plain)
         or _INSTEAD.search(plain)
+        or _LETS_GO.search(plain)
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Final
 
@@ -10,7 +11,7 @@ from factsieve.core.guard.language import detect
 from factsieve.core.guard.textnorm import fold, normalise
 from factsieve.core.relation import mood
 from factsieve.core.relation.align import is_time, items_of
-from factsieve.core.relation.changes import STILL_SAYS, ends_state, explicit_change, strip_correction
+from factsieve.core.relation.changes import STILL_SAYS, ends_state, explicit_change, has_change_words, strip_correction
 from factsieve.core.relation.foreign import relate_foreign
 from factsieve.core.relation.frames import OTHER_AGENT, relate_frames
 from factsieve.core.relation.labelled import relate_labelled
@@ -26,15 +27,17 @@ CLOSE: Final = 0.7
 """From this share of aligned words on two statements may say the same in words that no rule knows."""
 APART: Final = 0.5
 """Below this share of aligned words two statements have little to do with each other, whatever their frame."""
+LITTLE: Final = 0.4
+"""Below this share of aligned words a denial in one text is of something else."""
 UNPROVEN: Final = "not the same, and nothing shows that one puts the other out of force"
 SURE_FORM: Final = 0.88
 """From this sureness on a reading rests on the form of the texts, which no model's score outweighs."""
-NLI_LOUD: Final = 0.95
+NLI_LOUD: Final = 0.993
 QUESTION: Final = "a question, condition or guess puts nothing out of force"
 PLAN: Final = "a plan puts nothing out of force"
 _DENIALS: Final = frozenset(("negation", "antonym"))
 _MEASURES: Final = frozenset(("unit", "currency", "time"))
-NLI_VETO: Final = 0.8
+NLI_VETO: Final = 0.92
 """A contradiction score from which two texts are not taken for one statement."""
 NLI_CALM: Final = 0.5
 """A contradiction score below which a model sees none."""
@@ -62,7 +65,7 @@ def relate(
     if same_slot:
         return _same_slot(comparison)
     reading = _content(candidate_text, stored_text, similarity, comparison)
-    return _weigh(_doubt(reading, comparison), nli)
+    return _weigh(_turn(_doubt(reading, comparison), candidate_text, stored_text), nli)
 
 
 def _tone(candidate: str, stored: str, comparison: Comparison) -> Reading | None:
@@ -180,9 +183,27 @@ def _unframed(candidate: str, stored: str, similarity: float, comparison: Compar
     far = comparison.aligned < CLOSE - 0.1 and similarity < 0.83
     sureness = 0.85 if far else 0.76 if comparison.aligned < APART and similarity < 0.88 else 0.5
     if not comparison.same_subject:
-        other = 0.76 if similarity < 0.95 else 0.5
+        other = 0.5 if similarity >= 0.95 or (similarity >= CLOSELY and _same_names(candidate, stored)) else 0.76
+        if other < sureness < SURE_FORM and similarity >= CLOSELY:
+            sureness = other
         return Reading(Relation.UNRELATED, max(sureness, other), "about something else")
     return Reading(Relation.BOTH_STAND, sureness, UNPROVEN)
+
+
+CLOSELY: Final = 0.81
+"""From this similarity on two short statements about the same two names may say one thing about them."""
+
+
+def _same_names(candidate: str, stored: str) -> bool:
+    """Return whether two short statements speak of the same two or more names, and of no other."""
+    ours, theirs = items_of(parse(candidate)), items_of(parse(stored))
+    if max(len(ours), len(theirs)) > _SHORT:
+        return False
+    names = {i.key for i in ours if i.token.name}
+    return len(names) > 1 and names == {i.key for i in theirs if i.token.name}
+
+
+_SHORT: Final = 7
 
 
 def _in_order(part: str, whole: str) -> bool:
@@ -195,11 +216,31 @@ def _doubt(reading: Reading, comparison: Comparison) -> Reading:
     """Return the reading, less sure of two standing side by side where the texts are close or one seems to deny the other."""
     if reading.relation not in (Relation.BOTH_STAND, Relation.UNRELATED):
         return reading
-    denied = reading.sureness < SURE_FORM and any(f.kind in _DENIALS for f in comparison.findings)
+    denied = (
+        reading.sureness < SURE_FORM
+        and comparison.aligned >= LITTLE
+        and any(f.kind in _DENIALS for f in comparison.findings)
+    )
     firm = reading.reason in (QUESTION, PLAN)
     if denied or (firm and comparison.aligned >= CLOSE):
         return Reading(reading.relation, min(reading.sureness, 0.5), reading.reason)
     return reading
+
+
+def _turn(reading: Reading, candidate: str, stored: str) -> Reading:
+    """Return the reading, less sure of two standing side by side where the candidate speaks of a change, or outdoes a stored superlative.
+
+    What a change puts out of force need not be said in the stored statement's words, and no rule here reads further than words.
+    """
+    if reading.relation not in (Relation.BOTH_STAND, Relation.UNRELATED) or reading.sureness >= SURE_FORM:
+        return reading
+    if has_change_words(candidate) or (_MORE_THAN.search(candidate) and _MOST.search(stored)):
+        return Reading(reading.relation, min(reading.sureness, 0.5), reading.reason)
+    return reading
+
+
+_MORE_THAN: Final = re.compile(r"\b(?:more|less|fewer|\w{2,}er)\b[^.]*\bthan\b", re.IGNORECASE)
+_MOST: Final = re.compile(r"\b(?:most|least|best|worst|\w{2,}est)\b", re.IGNORECASE)
 
 
 def _weigh(reading: Reading, nli: NliScores | None) -> Reading:

@@ -168,7 +168,10 @@ def _other_unit(part: Segment) -> bool:
 def _shows_one(head: tuple[Token, ...]) -> bool:
     """Return whether a subject is a surface that shows one thing at a time."""
     last = subject_noun(head)
-    return last is not None and last.key in w.SHOWING_NOUNS and head[0].low in ("the", "our", "my", "this")
+    numbered = len(head) > 1 and head[0].low in w.SHOWING_NOUNS and head[1].number
+    return numbered or (
+        last is not None and last.key in w.SHOWING_NOUNS and head[0].low in ("the", "our", "my", "this")
+    )
 
 
 def _thing(head: tuple[Token, ...]) -> bool:

@@ -189,7 +189,9 @@ VALUE_NAMES: Final = words(
     "version release port level floor stage phase week page revision row zone tier platform gate room seat stop bay dock channel week locker grade season episode"
 )
 
-SHOWING_NOUNS: Final = words("screen display sign billboard monitor banner poster marquee scoreboard noticeboard")
+SHOWING_NOUNS: Final = words(
+    "screen display sign billboard monitor banner poster marquee scoreboard noticeboard step line clause section paragraph article"
+)
 UNIT_WORDS: Final = words(
     "percent % euro euros dollar dollars pound pounds cent cents franc francs krone kroner yen rupee rupees usd eur gbp chf km kilometre kilometer"
     " mile metre meter cm centimetre centimeter mm millimetre millimeter inch foot feet yard m kg kilogram kilo gram g mg milligram tonne ton ounce"
