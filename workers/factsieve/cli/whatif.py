@@ -157,7 +157,7 @@ def show(found: Mapping[str, Any]) -> None:
     for example in found["examples"]:
         _show_example(example)
     for note in _notes(found):
-        console.print(f"[dim]{escape(note)}[/dim]")
+        console.print(f"[dim]{escape(note)}[/dim]", soft_wrap=True)
 
 
 def _policy_line(found: Mapping[str, Any]) -> str:
