@@ -4,8 +4,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
-
 from factsieve.adapters.rules_judge import RulesJudge
 from factsieve.assembly.settings import load_settings
 from factsieve.core.audit import FindingKind, Groups, rate
