@@ -4,9 +4,8 @@ import asyncio
 import contextlib
 import time
 import weakref
-from collections import deque
 from collections.abc import Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import msgspec
 import structlog
@@ -14,30 +13,33 @@ import structlog
 from factsieve.core.errors import Transient
 from factsieve.operations.conversation import Kafka, Reader
 from factsieve.operations.log_counts import Counts, count_rows
+from factsieve.operations.log_followers import FOLLOWER_QUEUE, MISSED, Following, LogObserver, QuietLogObserver
 from factsieve.operations.log_ring import (
     DecisionFilter,
     DecisionValue,
     Page,
     Ring,
-    Row,
     in_order,
     instant_of,
-    test_of,
 )
 from factsieve.wire.topics import Topics
 
-__all__ = ["MISSED", "Counts", "DecisionFilter", "DecisionLog", "Following", "LogObserver", "Page", "latest"]
+__all__ = [
+    "MISSED",
+    "Counts",
+    "DecisionFilter",
+    "DecisionLog",
+    "Following",
+    "LogObserver",
+    "Page",
+    "QuietLogObserver",
+    "latest",
+]
 
 log = structlog.get_logger(__name__)
 
 DEFAULT_RECORDS: Final = 50_000
 """So many of the latest decisions are kept."""
-
-FOLLOWER_QUEUE: Final = 1_000
-"""So many decisions wait for one follower; beyond that it misses the oldest, and is told how many."""
-
-MISSED: Final = "missed"
-"""The one key of what a follower gets in the place of decisions that it missed; the value is their number."""
 
 _SCAN_LIMIT: Final = 20_000
 """So many records back, per partition, are read at most to find the latest that match."""
@@ -74,102 +76,6 @@ async def latest(reader: Reader, limit: int, namespace: str | None) -> list[dict
                 found.append((decision["decided_at"], decision))
     found.sort(key=lambda seen: seen[0])
     return [decision for _, decision in found[-limit:]]
-
-
-class LogObserver(Protocol):
-    """Who is told how the log fares: for metrics."""
-
-    def log_read(self, decisions: int) -> None:
-        """Take note of decisions that were read."""
-        ...
-
-    def log_unreadable(self) -> None:
-        """Take note of a record that is no decision."""
-        ...
-
-    def log_disconnected(self) -> None:
-        """Take note of a lost connection to Kafka."""
-        ...
-
-    def log_missed(self, decisions: int) -> None:
-        """Take note of decisions that a slow follower missed."""
-        ...
-
-
-class QuietLogObserver:
-    """Takes no note."""
-
-    def log_read(self, decisions: int) -> None:
-        """Take no note."""
-
-    def log_unreadable(self) -> None:
-        """Take no note."""
-
-    def log_disconnected(self) -> None:
-        """Take no note."""
-
-    def log_missed(self, decisions: int) -> None:
-        """Take no note."""
-
-
-class Following:
-    """One follower's decisions as they come (an async iterator): `{"missed": n}` stands where n were dropped.
-
-    It is followed from the moment it is made, until `close`, or until nobody holds it any more.
-    """
-
-    def __init__(
-        self, wanted: DecisionFilter, ring: Ring, backlog: Sequence[Row], observer: LogObserver, queue: int
-    ) -> None:
-        self._matches = test_of(wanted)
-        self._ring = ring
-        self._rows: deque[Row] = deque(row for row in backlog if self._matches(row))
-        self._queue = queue
-        self._missed = 0
-        self._observer = observer
-        self._news = asyncio.Event()
-        self._closed = False
-        self._trim()
-
-    def offer(self, row: Row) -> None:
-        """Take in a decision, if it is wanted; never waits."""
-        if self._matches(row):
-            self._rows.append(row)
-            self._trim()
-            self._news.set()
-
-    def close(self) -> None:
-        """End the iteration, once what waits is taken."""
-        self._closed = True
-        self._news.set()
-
-    @property
-    def closed(self) -> bool:
-        """Return whether nothing more will come."""
-        return self._closed
-
-    def __aiter__(self) -> "Following":
-        return self
-
-    async def __anext__(self) -> DecisionValue:
-        while not self._rows and not self._missed:
-            if self._closed:
-                raise StopAsyncIteration
-            self._news.clear()
-            await self._news.wait()
-        if self._missed:
-            missed, self._missed = self._missed, 0
-            return {MISSED: missed}
-        row = self._rows.popleft()
-        return (self._ring.get(row.decision_id) or row).value  # its statement may have been erased while it waited
-
-    def _trim(self) -> None:
-        excess = len(self._rows) - self._queue
-        if excess > 0:
-            for _ in range(excess):
-                self._rows.popleft()
-            self._missed += excess
-            self._observer.log_missed(excess)
 
 
 class DecisionLog:
