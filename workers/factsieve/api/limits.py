@@ -8,6 +8,8 @@ from typing import Final
 
 MAX_BUCKETS: Final = 10_000
 """So many callers' rates are remembered; the one that wrote least recently is forgotten first, its bucket being full again by then."""
+_ROUNDING: Final = 1e-6
+"""So much of a write is no write: times are floating-point numbers, and the promised pause is to be enough."""
 
 
 class TooBusy(Exception):
@@ -56,9 +58,9 @@ class TokenBuckets:
         level, at = self._levels.get(caller, (float(self._burst), now))
         level = min(float(self._burst), level + max(0.0, now - at) * self._per_s)
         missing = writes - level
-        if missing > 0:
+        if missing > _ROUNDING:
             raise TooFast(max(1, math.ceil(missing / self._per_s)))
-        self._levels[caller] = (level - writes, now)
+        self._levels[caller] = (max(0.0, level - writes), now)
         self._levels.move_to_end(caller)
         while len(self._levels) > MAX_BUCKETS:
             self._levels.popitem(last=False)
