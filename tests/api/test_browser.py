@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, e
 
 from factsieve.wire.times import parse_rfc3339
 
-pytestmark = [pytest.mark.api, pytest.mark.stack]
+pytestmark = [pytest.mark.api, pytest.mark.stack, pytest.mark.slow]
 
 LIMIT_MS = 60_000
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
