@@ -16,6 +16,7 @@ from chaos.rebuild import ChaosOutcome, Comparison, compare, rebuild_now
 from chaos.schedule import Fault, make_schedule
 from chaos.stage import Feeder, Stage, open_stage
 from chaos.stream import make_stream
+from e2e.harness import Worker
 from e2e.outcome import Outcome
 from factsieve.localstack.process import Service
 
@@ -23,6 +24,8 @@ Say = Callable[[str], object]
 
 STALL_LIMIT_S = 240.0
 """Without one more decision for so long, with everything running again, a run has failed."""
+
+LANES = "factsieve_lanes_open"
 
 START_LIMIT_S = 240.0
 """How long a killed service may take to answer again: on a busy machine a broker reads its log for long."""
@@ -273,11 +276,20 @@ def settle(stage: Stage, mischief: Mischief, feeder: Feeder) -> None:
         seen = _follow(stage, mischief)
         if seen != decided:
             decided, moved = seen, time.monotonic()
-        if feeder.is_done and mischief.nothing_left():
+        if feeder.is_done and mischief.nothing_left() and not any(map(open_lanes, stage.live.values())):
             return
         if time.monotonic() - moved > STALL_LIMIT_S:
             raise AssertionError(f"no decision for {STALL_LIMIT_S:g} s, at {seen}\n{stage.room.state()}")
         time.sleep(0.1)
+
+
+def open_lanes(worker: Worker) -> float:
+    """Return how many lanes a worker has at work: an old owner may still tell anew what it told late. Infinite if it does not say."""
+    try:
+        lines = worker.ask("/metrics")[1].splitlines()
+    except OSError:
+        return float("inf")
+    return sum(float(line.split()[1]) for line in lines if line.startswith(f"{LANES} "))
 
 
 def as_chaos_outcome(found: Outcome) -> ChaosOutcome:

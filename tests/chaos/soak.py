@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from chaos.run import Mischief, Say, as_chaos_outcome
+from chaos.run import Mischief, Say, as_chaos_outcome, open_lanes
 from chaos.stage import Stage, open_stage
 from chaos.stream import make_stream
 from e2e.harness import Worker
@@ -22,7 +22,6 @@ SPARE_DESCRIPTORS = 8
 
 SAMPLE_S = 2.0
 BACKLOG = 3_000
-LANES = "factsieve_lanes_open"
 
 
 @dataclass
@@ -41,8 +40,7 @@ class Samples:
         links = [_link(f"/proc/{worker.pid}/fd/{one}") for one in os.listdir(f"/proc/{worker.pid}/fd")]
         self.descriptors.append(len(links))
         self.sockets.append(sum(link.startswith("socket:") for link in links))
-        lines = [line for line in worker.ask("/metrics")[1].splitlines() if line.startswith(LANES + " ")]
-        self.lanes.append(float(lines[0].split()[1]))
+        self.lanes.append(open_lanes(worker))
 
     def judge(self, name: str) -> tuple[list[str], list[str]]:
         """Return what there is to say, and what is wrong: the last third against the second."""
