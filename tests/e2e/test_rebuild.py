@@ -96,7 +96,7 @@ def order(room: Room, kind: Any, number: int, about: dict[str, Any], **more: Any
         ce_id=f"{kind}-{number}-{about['decision_id']}",
         now=datetime.now(UTC),
         key_id="op",
-        key=bytes.fromhex(KEY),
+        key=KEY.encode(),
     )
 
 
@@ -170,6 +170,7 @@ def lost_and_rebuilt(
     assert worker.terminate() == 0
     before = room.outcome()
     before.check()
+    assert before.rejects == []
     asked = model.asked
     assert asked > 0
 

@@ -1,13 +1,17 @@
 """Whether workers are at work: what must not happen beside them is refused."""
 
-from typing import Final
+import asyncio
+from typing import Any, Final
 
 from aiokafka.admin import AIOKafkaAdminClient
+from aiokafka.errors import GroupCoordinatorNotAvailableError
 
 from factsieve.core.errors import BadSettings, Transient
 from factsieve.operations.connected import Connected
 
 _TIMEOUT_MS: Final = 10_000
+_TRIES: Final = 20
+_PAUSE_S: Final = 0.5
 
 
 async def members(connected: Connected) -> int:
@@ -20,7 +24,7 @@ async def members(connected: Connected) -> int:
     with kafka.reaching(f"asking for the members of group {group}"):
         try:
             await admin.start()
-            answers = await admin.describe_consumer_groups([group])
+            answers = await _described(admin, group)
         finally:
             await admin.close()
     for answer in answers:
@@ -29,6 +33,18 @@ async def members(connected: Connected) -> int:
                 raise Transient("kafka", f"the members of group {group} can not be asked for: error code {error_code}")
             return len(found)
     return 0
+
+
+async def _described(admin: AIOKafkaAdminClient, group: str) -> list[Any]:
+    """Return the broker's answers. A cluster that never had a group makes its coordinators only when it is first asked."""
+    for _ in range(_TRIES):
+        try:
+            answers: list[Any] = await admin.describe_consumer_groups([group])
+        except GroupCoordinatorNotAvailableError:
+            await asyncio.sleep(_PAUSE_S)
+        else:
+            return answers
+    raise Transient("kafka", f"no broker coordinates group {group}")
 
 
 async def refuse_beside_workers(connected: Connected, doing: str) -> None:
