@@ -35,7 +35,13 @@ ENV_PREFIX: Final = "FACTSIEVE_"
 CONFIG_VARIABLE: Final = "FACTSIEVE_CONFIG"
 DEFAULT_FILE: Final = Path("factsieve.toml")
 OTHER_VARIABLES: Final = frozenset(
-    {CONFIG_VARIABLE, "FACTSIEVE_SHARED", "FACTSIEVE_TEST_BROKER", "FACTSIEVE_REQUIRE_KAFKA"}
+    {
+        CONFIG_VARIABLE,
+        "FACTSIEVE_SHARED",
+        "FACTSIEVE_TEST_BROKER",
+        "FACTSIEVE_REQUIRE_KAFKA",
+        "FACTSIEVE_REQUIRE_BROWSER",
+    }
 )
 """Variables of the same prefix that are no settings: where the file is, and what the tests go by."""
 
