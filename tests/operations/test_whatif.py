@@ -194,3 +194,37 @@ def test_thresholds_out_of_order_and_models_unasked_are_refused() -> None:
     own = load_settings({"policy.namespaces": {"team": {"skip_threshold": 0.95}}}, environ={})
     then = policies_under(own, {"skip_threshold": 0.9})
     assert (then.default.skip_threshold, then.of("team").skip_threshold) == (0.9, 0.9)
+
+
+@pytest.mark.parametrize("simulate", [False, True])
+def test_what_operators_ordered_is_part_of_the_world(simulate: bool) -> None:
+    """Decisions after a revert and a withdrawal are made again in the world that these left, and come out as they were."""
+    world = World(always(Kind.SUPERSEDE), policy=Policy(skip_guard="off", supersede_threshold=0.6))
+    world.run([world.record("alpha beta gamma one two"), world.record("alpha beta delta one two", 60)])
+    replaced = world.decisions()[1]
+    assert replaced["decision"] == "supersede"
+    world.run([world.command("revert", {"decision_id": replaced["decision_id"]})])
+    world.run([world.record("alpha beta gamma one two", 120), world.record("zeta eta", 180)])
+    withdrawn = world.decisions()[-1]["fact_id"]
+    world.run([world.command("retract", {"fact_id": withdrawn}), world.record("zeta eta", 240)])
+    seen = foreseen(world, world.policy, simulate=simulate)
+    assert [one.state for one in seen] == ["same"] * 5
+    assert [one.before.decision for one in seen] == ["add", "supersede", "skip", "add", "add"]
+
+
+def test_what_was_erased_is_left_out_and_counted() -> None:
+    """Its text is gone from the ledger: nobody can decide about it again."""
+    world = World(policy=Policy(skip_guard="off"))
+    world.run([world.record("alpha beta gamma"), world.record("zeta eta", 60)])
+    erased = world.decisions()[0]["fact_id"]
+    world.run([world.command("erase", {"fact_id": erased})])
+    foresight = Foresight()
+
+    async def meet() -> None:
+        logbook = await Logbook.open(world.ledger, None)
+        async for entry in logbook.entries("team"):
+            foresight.meet(entry)
+
+    asyncio.run(meet())
+    assert foresight.erased == 1
+    assert [one.text for one in foreseen(world, world.policy, simulate=False)] == ["zeta eta"]
