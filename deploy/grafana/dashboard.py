@@ -173,7 +173,7 @@ ROWS: Final[tuple[tuple[str, tuple[Panel, ...]], ...]] = (
                 "ops",
             ),
             Panel(
-                "What fails", "Tries and known-good statements that failed, fetches that failed, an hour; what stands still or is suspected.",
+                "What fails", "Tries and known-good statements that failed, fetches that failed, an hour; what stands still.",
                 (
                     ("sum(increase(factsieve_event_tries_failed_total{$m}[1h]))", "tries"),
                     ("sum(increase(factsieve_probes_failed_total{$m}[1h]))", "known-good statements"),
