@@ -15,6 +15,7 @@ SAME = [
     ("They met at a shed for tools.", "They met at a shed built for tools."),
     ("A lone rower is crossing the lake.", "A rower is crossing the lake, alone."),
     ("The hens are kept in the backyard.", "The hens are kept in the back yard."),
+    ("Otto's mare needs a pill every evening.", "Each evening a pill has to be given to Otto's mare."),
     # how many are named
     ("A pair of mules pull the cart.", "Two mules pull the cart."),
     ("A nurse and a doctor are on duty tonight.", "Two persons are on duty tonight."),

@@ -116,14 +116,14 @@ def _exchanged(
     candidate: Features, stored: Features, alignment: Alignment, pairs: list[tuple[int, int]]
 ) -> Finding | None:
     whole = not alignment.open_ours or not alignment.open_theirs  # one of both says nothing more
-    if candidate.passive != stored.passive or alignment.share() < (0.7 if whole else 0.85):
+    if candidate.passive != stored.passive or alignment.share() < (_FULLER if whole else _LIKE):
         return None
     words, others = alignment.ours, alignment.theirs
     short = len(words) <= _LONG
     if not short and alignment.share() < _SAME_WORDS:
         return None
     for low, (i, j) in enumerate(pairs):
-        if words[i].role not in "nw":
+        if words[i].role not in "nw" or (alignment.share() < _LIKE and words[i].surface in _OCCASIONS):
             continue
         for middle in range(low + 1, len(pairs)):
             between, twin = words[pairs[middle][0]], others[pairs[middle][1]]
@@ -161,6 +161,12 @@ def _compound_opened(words: Sequence[Word], first: int, last: int) -> bool:
 
 
 _COMPOUND: Final = 2
+_LIKE: Final = 0.85
+_FULLER: Final = 0.7
+_OCCASIONS: Final = frozenset(
+    ["morning", "noon", "afternoon", "evening", "night", "day", "week", "weekend", "month", "year", "today"]
+)
+"""When something happens may stand at the beginning or at the end: it is no doer."""
 
 
 def _blocks_exchanged(

@@ -188,14 +188,19 @@ def blank(row: Fact) -> Fact:
 def scrub(entry: Entry, erasure: Erasure) -> Entry:
     """Return a ledger entry without the erased texts; unchanged where it holds none.
 
-    What else it did is long performed: rows, changes and vectors of erased texts are left out of it.
+    What else it did is long performed: rows, changes and vectors of erased texts are left out of it. What an erasing command wrote and
+    tells has no text and stays: it may have died before it told that.
     """
     decision = entry.decision
     if decision.reason == ERASED and decision.decision is Kind.SKIP:
         return entry
     if decision.event_key in erasure.event_keys or (decision.decision is not None and _is_spoken(decision, erasure)):
         return Entry(decision=erased_decision(decision), body_hash=SCRUBBED_HASH)
-    dropped = {fact.point_id for fact in entry.effects if _holds(erasure, fact.fact_id, fact.revision)}
+    dropped = {
+        fact.point_id
+        for fact in entry.effects
+        if fact.status is not Status.ERASED and _holds(erasure, fact.fact_id, fact.revision)
+    }
     quoted = _quotes(entry, erasure)
     if not dropped and not quoted:
         return entry
@@ -209,7 +214,7 @@ def scrub(entry: Entry, erasure: Erasure) -> Entry:
         changes=tuple(
             _without(change, erasure)
             for change in entry.changes
-            if not _holds(erasure, change.fact.fact_id, change.fact.revision)
+            if change.fact.status is Status.ERASED or not _holds(erasure, change.fact.fact_id, change.fact.revision)
         ),
         supersessions=tuple(
             msgspec.structs.replace(line, reason=ERASED) if decision.command is None else line
