@@ -19,17 +19,13 @@ from factsieve.cli.measure.targets import FALSE_SKIPS, PUBLIC, SWAPS, TARGETS, T
 pytestmark = [pytest.mark.shared, pytest.mark.goals, pytest.mark.timeout(1200)]
 
 LARGE = ("sick_train", "mrpc_train", "antonym")
-BOTH = "contradictions and distinct pairs at or above the skip threshold that are skipped"
 REACHED = {
-    ("rules", FALSE_SKIPS, "glue_negation"): 0.25,  # goal: 0.03
-    ("rules", FALSE_SKIPS, "sick_train"): 0.05,  # goal: 0.03, which all of the set reaches, and a third of it does not
-    ("rules", YIELD, "gptcache_mock"): 0.75,  # goal: 0.9
-    ("rules", YIELD, "sick_train"): 0.8,  # goal: 0.9 (all of the set: 0.88)
+    ("rules", FALSE_SKIPS, "sick_train"): 0.05,  # goal: 0.03, which all of the set reaches, and a third of it may not
+    ("rules", YIELD, "gptcache_mock"): 0.83,  # goal: 0.9
+    ("rules", YIELD, "sick_train"): 0.85,  # goal: 0.9, which all of the set reaches
     ("rules", YIELD, "locomo_labelled"): 0.65,  # goal: 0.8
-    ("rules", BOTH, "replace_or_both"): 0.03,  # goal: 0.02
-    ("nli", FALSE_SKIPS, "glue_negation"): 0.15,  # goal: 0.03
-    ("nli", YIELD, "gptcache_mock"): 0.65,  # goal: 0.9
-    ("nli", YIELD, "sick_train"): 0.8,  # goal: 0.9 (all of the set: 0.88)
+    ("nli", YIELD, "gptcache_mock"): 0.8,  # goal: 0.9
+    ("nli", YIELD, "sick_train"): 0.85,  # goal: 0.9, which all of the set reaches
     ("nli", YIELD, "locomo_labelled"): 0.65,  # goal: 0.8
 }
 LEAST_PAIRS = 15
