@@ -86,10 +86,11 @@ class ChaosOutcome(Outcome):
         return found
 
     def counters(self) -> dict[str, int]:
-        """Return sums that must be the same however the run went."""
+        """Return sums that must be the same however the run went, of what the ledger holds: an erased event was told in two ways."""
         kinds: Counter[str] = Counter()
-        for one in self.decisions.values():
-            kinds[f"decided {one['decision'] or one['command'] + ' ' + one['outcome']}"] += 1
+        for entry in self.entries().values():
+            decision = entry.decision
+            kinds[f"decided {decision.decision or f'{decision.command} {decision.outcome}'}"] += 1
         heads = [fact for fact in self.facts.values() if fact.is_head]
         kinds |= Counter({f"facts {status}": n for status, n in Counter(str(f.status) for f in heads).items()})
         return dict(sorted(kinds.items())) | {

@@ -26,6 +26,7 @@ STALL_LIMIT_S = 240.0
 """Without one more decision for so long, with everything running again, a run has failed."""
 
 LANES = "factsieve_lanes_open"
+EXIT_UNREACHABLE = 3
 
 START_LIMIT_S = 240.0
 """How long a killed service may take to answer again: on a busy machine a broker reads its log for long."""
@@ -74,6 +75,7 @@ class Mischief:
     def __init__(self, stage: Stage) -> None:
         self.happened: Counter[str] = Counter()
         self.problems: list[str] = []
+        self.restarted = 0
         self._stage = stage
         self._site = stage.room.site
         self._pending: list[_Undo] = []
@@ -87,7 +89,10 @@ class Mischief:
         for name in self._stage.ended_by_itself():
             worker = self._stage.live[name]
             code = worker._child.returncode if worker._child is not None else None
-            self.problems.append(f"worker {name} ended by itself with exit code {code}:\n{worker.log[-1500:]}")
+            if code == EXIT_UNREACHABLE:  # a service was away when it started: it is for a supervisor to start it again
+                self.restarted += 1
+            else:
+                self.problems.append(f"worker {name} ended by itself with exit code {code}:\n{worker.log[-1500:]}")
             if len(self.problems) > PROBLEMS_LIMIT:
                 raise AssertionError("\n".join(self.problems))
             self._stage.kill_worker(name)
@@ -166,9 +171,9 @@ class Mischief:
         self._stage.start_worker()
 
     def end(self, name: str) -> None:
-        """Ask a worker to end; anything but exit code 0 is a problem."""
-        code = self._stage.end_worker(name)
-        if code != 0:
+        """Ask a worker to end; anything but exit code 0 is a problem. One that is still being loaded does not hear the signal yet."""
+        code, is_up = self._stage.end_worker(name)
+        if code != 0 and (is_up or code != -signal.SIGTERM):
             self.problems.append(f"worker {name} was asked to end and ended with {code}")
 
     def _stop_worker(self, name: str, seconds: float) -> None:
@@ -239,6 +244,9 @@ def run_chaos(plan: Plan, folder: Path, say: Say) -> Report:
         )
         expected, records = rebuild_now(stage.room.settings, stage.room.name, stage.room.site.kafka_bootstrap)
         comparison = compare(outcome, expected, records)
+        comparison.lines.append(
+            f"  workers that found a service away when they started, and were started again: {mischief.restarted}"
+        )
     return Report(plan, comparison, mischief.happened, time.monotonic() - began, mischief.problems)
 
 

@@ -19,7 +19,8 @@ from e2e.harness import Room, Site, Worker
 from factsieve.localstack.broker import Broker, find_broker
 from factsieve.localstack.process import LOOPBACK, Service, free_port
 
-SERVICES = ("kafka", "qdrant", "redis")
+TERMINATED_WITHIN_S = 60.0
+"""Far above a worker's own deadline: how long it takes is for other tests, on quieter machines."""
 
 SETTINGS = {
     # Long enough that a machine with much else to do does not expel its members all the time.
@@ -87,12 +88,16 @@ class Stage:
     def kill_worker(self, name: str) -> None:
         self.live.pop(name).kill()
 
-    def end_worker(self, name: str) -> int:
-        """Ask a worker to end and return its exit code."""
+    def end_worker(self, name: str) -> tuple[int, bool]:
+        """Ask a worker to end; return its exit code, and whether it was up to hear that."""
         worker = self.live.pop(name)
         with contextlib.suppress(AssertionError):
             worker.signal(signal.SIGCONT)
-        return worker.terminate()
+        try:
+            is_up = worker.ask("/healthz")[0] > 0
+        except OSError:
+            is_up = False
+        return worker.terminate(TERMINATED_WITHIN_S), is_up
 
     def ended_by_itself(self) -> list[str]:
         """Return the workers that ended though nobody asked."""
