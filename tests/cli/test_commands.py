@@ -116,6 +116,8 @@ def test_wrong_usage_ends_with_2_and_names_the_value(words: tuple[str, ...], sai
         ("facts",),
         ("topics", "check"),
         ("topics", "create"),
+        ("dlt", "list"),
+        ("dlt", "redrive", "--all"),
     ],
     ids=" ".join,
 )
