@@ -55,9 +55,7 @@ def test_sigterm_with_a_hung_judge(site, tmp_path):
             worker = room.worker()
             room.send(stream.messages)
             lanes_held = 3
-            room.until(
-                lambda: judge.asked >= lanes_held and room.follower.decided > 5, "lanes that wait for the judge"
-            )
+            room.until(lambda: judge.asked >= lanes_held and room.follower.decided > 5, "lanes that wait for the judge")
             assert worker.ask("/healthz")[0] == 200
             assert worker.terminate(room.settings.worker.stop_deadline_s + 2) == 0
             assert "stop_deadline_passed" not in worker.log
