@@ -8,8 +8,10 @@ from typing import Any
 import msgspec
 
 from factsieve.adapters.memory import MemoryFacts, MemoryLedger
-from factsieve.core.decision import Entry
+from factsieve.core.decision import Entry, Erasure
 from factsieve.core.facts import Record
+from factsieve.core.recovery import NOTHING_ERASED, erasures_by_namespace
+from factsieve.core.undo import scrub
 from factsieve.ports import Message
 from factsieve.wire.ledger import decode_record
 from tests.engine.harness import World
@@ -83,6 +85,18 @@ def entries(stores: Any) -> dict[str, Entry]:
         return found
 
     return asyncio.run(read())
+
+
+def scrubbed_alike(world: World, found: dict[str, Entry]) -> dict[str, Entry]:
+    """Return entries without all that was ever erased: the ledger scrubs whole records, of which a rebuild does not know the cut."""
+    told = [(d["namespace"], msgspec.convert(d["erases"], Erasure)) for d in world.decisions() if d.get("erases")]
+    erasures = erasures_by_namespace(told)
+    return {key: scrub(e, erasures.get(e.decision.namespace, NOTHING_ERASED)) for key, e in found.items()}
+
+
+def ledger_differences(world: World, one: Any, other: Any) -> list[str]:
+    """Return what differs between two ledgers, apart from what was erased."""
+    return differences(scrubbed_alike(world, entries(one)), scrubbed_alike(world, entries(other)))
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:

@@ -114,5 +114,5 @@ async def _rebuild(
                 await rebuilding.check_target(stores, go_on=go_on)
                 with Steps(err(), "Rebuilding", rebuilding.steps(scan, starts, export)) as steps:
                     return await rebuilding.rebuild(
-                        stores, scan, starts, export=export, re_embed=re_embed, on_steps=steps.advance
+                        stores, scan, starts, export=export, re_embed=re_embed, go_on=go_on, on_steps=steps.advance
                     )

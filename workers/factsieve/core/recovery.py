@@ -21,15 +21,16 @@ def merged(one: Erasure, other: Erasure) -> Erasure:
 
 
 def is_gone(erasure: Erasure, fact: Fact) -> bool:
-    """Return whether a state of a point holds an erased text."""
-    if fact.status is Status.ERASED:
-        return False
-    revisions = erasure.facts.get(fact.fact_id)
-    return revisions is not None and (not revisions or fact.revision in revisions)
+    """Return whether a state of a point is of a fact that was erased whole: all its points are without text in the end.
+
+    Where only wordings were erased, the states that held them are overwritten by later ones; which those are can not be told from
+    revisions, since a row of the history may have come to the same number by a retract or a revert.
+    """
+    return fact.status is not Status.ERASED and erasure.facts.get(fact.fact_id) == ()
 
 
 def last_states(entries: Iterable[Entry], erasure: Erasure = NOTHING_ERASED) -> dict[str, Fact]:
-    """Return the last state of each point that entries wrote, by point id, without those that hold an erased text.
+    """Return the last state of each point that entries wrote, by point id, without those of facts that are erased whole.
 
     States are absolute and numbered by `version`, so that neither order nor repetition of the entries matters.
     """

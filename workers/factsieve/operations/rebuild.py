@@ -4,22 +4,19 @@ Two passes over the topic. The first collects what was erased, so that no erased
 what was told. Points are absolute states with versions and events have their keys, so that a rebuild may be interrupted and repeated.
 """
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
 from factsieve.core.decision import Entry, Erasure
 from factsieve.core.errors import BadSettings
-from factsieve.core.recovery import erasures_by_namespace
+from factsieve.core.facts import Record
+from factsieve.core.recovery import NOTHING_ERASED, erasures_by_namespace, merged
 from factsieve.engine.perform import scrub_ledger
 from factsieve.operations.backup import Export, check_embedder, import_lines, name_of
 from factsieve.operations.refill import Filled, Refill, Stores
 from factsieve.operations.scan import Positions, Scan, read_length
 from factsieve.wire.recorded import decided_entry, outline
-
-if TYPE_CHECKING:
-    from factsieve.core.facts import Record
 
 OnSteps = Callable[[int], None]
 
@@ -77,20 +74,42 @@ async def check_target(stores: Stores, *, go_on: bool) -> None:
         )
 
 
+class Erased(msgspec.Struct, frozen=True):
+    """What one message of an erase takes, and where it lies."""
+
+    namespace: str
+    partition: int
+    offset: int
+    erasure: Erasure
+
+
 async def find_erasures(
     scan: Scan, starts: Positions, on_steps: OnSteps = lambda _count: None
-) -> tuple[Mapping[str, Erasure], int]:
-    """Return what was erased since, by namespace, and how many messages there are. Raises Transient."""
-    found: list[tuple[str, Erasure]] = []
+) -> tuple[list[Erased], int]:
+    """Return what was erased since, and how many messages there are. Raises Transient."""
+    found: list[Erased] = []
     messages = 0
     async for records, _ in scan.read(starts, scan.ends):
         messages += len(records)
         for record in records:
             told = outline(record.value or b"{}")
             if told.erases is not None and told.namespace is not None:
-                found.append((told.namespace, told.erases))
+                found.append(Erased(told.namespace, record.partition, record.offset, told.erases))
         on_steps(len(records))
-    return erasures_by_namespace(found), messages
+    return found, messages
+
+
+def _together(found: Sequence[Erased]) -> Mapping[str, Erasure]:
+    return erasures_by_namespace((one.namespace, one.erasure) for one in found)
+
+
+def _after(found: Sequence[Erased], namespace: str, record: Record) -> Erasure:
+    """Return what was erased by this message or a later one: an erase never reaches into what is decided after it."""
+    later = NOTHING_ERASED
+    for one in found:
+        if one.namespace == namespace and (one.partition != record.partition or one.offset >= record.offset):
+            later = merged(later, one.erasure)
+    return later
 
 
 async def outlook(
@@ -98,8 +117,8 @@ async def outlook(
 ) -> Rebuilt:
     """Return what a rebuild would read, without any store. Raises Transient."""
     would = Rebuilt()
-    erasures, would.messages = await find_erasures(scan, starts, on_steps)
-    would.erased_facts = sum(len(erasure.facts) for erasure in erasures.values())
+    found, would.messages = await find_erasures(scan, starts, on_steps)
+    would.erased_facts = sum(len(erasure.facts) for erasure in _together(found).values())
     if export is not None:
         would.imported = Filled(facts=export.end.facts, decisions=export.end.records)
     return would
@@ -112,6 +131,7 @@ async def rebuild(
     *,
     export: Export | None = None,
     re_embed: bool = False,
+    go_on: bool = False,
     on_steps: OnSteps = lambda _count: None,
 ) -> Rebuilt:
     """Fill the stores, and return what was done.
@@ -122,7 +142,11 @@ async def rebuild(
     done = Rebuilt()
     if export is not None:
         check_embedder(export.header, stores.embedder, re_embed=re_embed)
-    erasures, done.messages = await find_erasures(scan, starts, on_steps)
+    found, done.messages = await find_erasures(scan, starts, on_steps)
+    erasures = _together(found)
+    by_namespace: dict[str, list[Erased]] = {}
+    for one in found:
+        by_namespace.setdefault(one.namespace, []).append(one)
     done.erased_facts = sum(len(erasure.facts) for erasure in erasures.values())
     if export is not None:
         _, done.imported = await import_lines(
@@ -131,16 +155,22 @@ async def rebuild(
     refill = Refill(stores, erasures, re_embed=re_embed)
     ours = name_of(stores.embedder).fingerprint
     async for records, _ in scan.read(starts, scan.ends):
-        entries = _entries(records, done, ours, re_embed=re_embed)
-        await refill.put_entries(entries)
+        told = _entries(records, done, ours, re_embed=re_embed)
+        later: dict[str, Erasure] = {}
+        for entry, record in told:
+            namespace = entry.decision.namespace
+            if namespace in by_namespace:
+                later.setdefault(entry.decision.event_key, _after(by_namespace[namespace], namespace, record))
+        await refill.put_entries([entry for entry, _ in told], later)
         on_steps(len(records))
-    for namespace, erasure in erasures.items():  # what an interrupted run, or one before the erase, had written
-        await scrub_ledger(stores.ledger, namespace, erasure)
+    if go_on:  # what an interrupted run had written before a later erase
+        for namespace, erasure in erasures.items():
+            await scrub_ledger(stores.ledger, namespace, erasure)
     done.told = refill.filled
     return done
 
 
-def _entries(records: "list[Record]", done: Rebuilt, ours: str, *, re_embed: bool) -> list[Entry]:
+def _entries(records: Sequence[Record], done: Rebuilt, ours: str, *, re_embed: bool) -> list[tuple[Entry, Record]]:
     entries = []
     for record in records:
         entry = None if record.value is None else decided_entry(record.value)
@@ -155,7 +185,7 @@ def _entries(records: "list[Record]", done: Rebuilt, ours: str, *, re_embed: boo
                     "configure that one, or make all vectors anew with --re-embed"
                 )
         done.incomplete += bool(not entry.body_hash and entry.decision.text)
-        entries.append(entry)
+        entries.append((entry, record))
     return entries
 
 

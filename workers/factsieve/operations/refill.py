@@ -144,8 +144,11 @@ class Refill:
 
     # Entries as they were told
 
-    async def put_entries(self, entries: Sequence[Entry]) -> None:
-        """Perform what entries did, then record them, each event once. Raises Transient."""
+    async def put_entries(self, entries: Sequence[Entry], later: Mapping[str, Erasure]) -> None:
+        """Perform what entries did, then record them, each event once.
+
+        `later`: by event key, what was erased after the entry was told; it is scrubbed from what is recorded. Raises Transient.
+        """
         if self._re_embed:
             entries = [without_given_vectors(entry) for entry in entries]
         by_namespace: dict[str, list[Entry]] = {}
@@ -156,9 +159,9 @@ class Refill:
             points |= last_states(own, self.erasure_of(namespace))
         await self.put(list(points.values()), _given(entries, points))
         for namespace, own in by_namespace.items():
-            await self._record(namespace, own)
+            await self._record(namespace, own, later)
 
-    async def _record(self, namespace: str, entries: Sequence[Entry]) -> None:
+    async def _record(self, namespace: str, entries: Sequence[Entry], later: Mapping[str, Erasure]) -> None:
         """Record those events that the ledger does not know, as waves of their own."""
         unique = {entry.decision.event_key: entry for entry in reversed(entries)}  # the first one told counts
         waiting = [unique[key] for key in dict.fromkeys(entry.decision.event_key for entry in entries)]
@@ -170,17 +173,16 @@ class Refill:
             if not waiting:
                 return
             batch = waiting[:RECORD_ENTRIES]
-            stored = await self._insert(namespace, batch)
+            stored = await self._insert(namespace, batch, later)
             recorded = {entry.decision.event_key for entry in stored.entries}
             waiting = [entry for entry in waiting if entry.decision.event_key not in recorded]
         raise Transient(
             "qdrant", f"ledger records of {namespace} are written by somebody else meanwhile: stop the workers"
         )
 
-    async def _insert(self, namespace: str, entries: Sequence[Entry]) -> LedgerRecord:
+    async def _insert(self, namespace: str, entries: Sequence[Entry], later: Mapping[str, Erasure]) -> LedgerRecord:
         """Insert one record and its pointers, and return what is stored: an interrupted run may have stored a shorter or longer one."""
-        erasure = self.erasure_of(namespace)
-        clean = tuple(scrub(entry, erasure) for entry in entries)
+        clean = tuple(scrub(entry, later.get(entry.decision.event_key, NOTHING_ERASED)) for entry in entries)
         record_id = record_id_of(namespace, entries[0].decision.event_key)
         whole = LedgerRecord(
             record_id=record_id,
