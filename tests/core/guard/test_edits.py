@@ -15,6 +15,11 @@ HELD = [
         "A crew of the fire brigade from outside the harbour reached the burning tanker before the storm did.",
         "direction",
     ),
+    # a preposition for one that puts things elsewhere in time or place
+    ("The pumps were switched off during the storm.", "The pumps were switched off before the storm.", "direction"),
+    ("Visitors are admitted until noon.", "Visitors are admitted from noon.", "direction"),
+    ("We close the books by Friday.", "We close the books after Friday.", "direction"),
+    ("The cable runs under the road.", "The cable runs beside the road.", "direction"),
     # a name where the other text has a pronoun that may speak of another
     (
         "After the split, Tarn Labs sold a licence to Tarn and it's expected to grow faster next year.",

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 from factsieve.core.guard.align import Alignment
-from factsieve.core.guard.lexicon import FUNCTION, REFERRING, TURNING, WEAKENING
+from factsieve.core.guard.lexicon import FUNCTION, REFERRING, RELATING, TURNING, WEAKENING
 from factsieve.core.guard.model import Features, Finding, Word
 from factsieve.core.guard.stems import open_contraction
 from factsieve.core.guard.thesaurus import says_the_same
@@ -58,7 +58,7 @@ def local_edit(candidate: Features, stored: Features) -> Edit | None:
 def edit_findings(edit: Edit, candidate: Features, alignment: Alignment) -> list[Finding]:
     """Return what an edit says that a comparison of the content words alone does not show.
 
-    A comparand or a turning preposition that comes or goes; a name where the other text has a pronoun; a word that the text holds
+    A comparand or a turning preposition that comes or goes; a preposition for one that puts things elsewhere; a name where the other text has a pronoun; a word that the text holds
     elsewhere too, but not here.
     """
     function = FUNCTION.get(candidate.language, frozenset())
@@ -69,6 +69,8 @@ def edit_findings(edit: Edit, candidate: Features, alignment: Alignment) -> list
     for here, there in ((ours, theirs), (theirs, ours)):
         if any(word in TURNING and not any(says_the_same(word, other) for other in there) for word in here):
             return [Finding("direction", *excerpts)]
+    if len(ours) == len(theirs) == 1 and _relates_otherwise(ours[0], theirs[0]):
+        return [Finding("direction", *excerpts)]
     for here, there, content_here, content_there in (
         (ours, theirs, content_ours, content_theirs),
         (theirs, ours, content_theirs, content_ours),
@@ -83,6 +85,11 @@ def edit_findings(edit: Edit, candidate: Features, alignment: Alignment) -> list
     if any(not any(says_the_same(word, other) for other in content_theirs) for word in fresh):
         return [Finding("substitution" if content_theirs else "novelty", *excerpts)]
     return []
+
+
+def _relates_otherwise(one: str, other: str) -> bool:
+    """Return whether two prepositions put a thing elsewhere: `during the flood`, `before the flood`."""
+    return one in RELATING and other in RELATING and RELATING[one] != RELATING[other]
 
 
 def _is_subject(named: list[str], text: Features) -> bool:

@@ -231,6 +231,23 @@ REFERRING: Final = _words("it its they them their this these he him his she her 
 """Pronouns for what was named before."""
 TURNING: Final = _words("than outside inside beyond against except despite")
 """Small words that turn what they stand before, so that they can not come or go unnoticed."""
+RELATING: Final = {
+    word: place
+    for place, words in enumerate(
+        (
+            "before by ahead prior",
+            "after following once",
+            "during while amid amidst throughout",
+            "until till to",
+            "since from",
+            "above over atop",
+            "below under beneath underneath",
+            "beside alongside",
+        )
+    )
+    for word in words.split()
+}
+"""Prepositions by where they put one thing in time or place against another: within a number they say much the same, across numbers not."""
 WEAKENING: Final = _words(
     "face faces facing faced risk risks risking threatened attempt attempts attempted attempting try tries tried trying refuse refuses refused"
     " decline declines declined avoid avoids avoided avoiding prevent prevents prevented deny denies denied doubt doubts doubted claim claims claimed"
