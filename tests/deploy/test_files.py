@@ -24,11 +24,14 @@ def seconds(text: str) -> int:
     return int(match[1])
 
 
-def settings_of(service: str) -> Settings:
-    return load_settings(environ=SERVICES[service]["environment"])
+def settings_of(service: str, **given: str) -> Settings:
+    """Return the settings of a service; `given` are variables of the host, which stand in where a service names no value."""
+    own = SERVICES[service]["environment"].items()
+    filled = {name: given.get(name) if value is None else value for name, value in own}
+    return load_settings(environ={name: value for name, value in filled.items() if value is not None})
 
 
-@pytest.mark.parametrize("service", ["worker", "topics"])
+@pytest.mark.parametrize("service", ["worker", "topics", "api"])
 def test_every_setting_in_the_compose_file_is_one_and_they_fit_together(service: str) -> None:
     """The services' variables are read by the same code that the process reads them with."""
     ours = [name for name in SERVICES[service]["environment"] if name.startswith("FACTSIEVE_")]
@@ -143,3 +146,13 @@ def test_everything_that_the_image_copies_is_sent_to_the_builder() -> None:
         for source in line.split()[:-1]:
             assert source.removeprefix("./") in allowed
             assert (ROOT / source).exists(), source
+
+
+def test_the_api_knows_the_tokens_that_the_host_names() -> None:
+    """Without any it holds none, and so does not start; requests under way are answered before it is killed."""
+    assert settings_of("api").api.tokens == {}
+    token = '{"desk": {"sha256": "' + "0" * 64 + '", "namespaces": ["*"], "scopes": ["read"]}}'
+    settings = settings_of("api", FACTSIEVE_API__TOKENS=token)
+    assert list(settings.api.tokens) == ["desk"]
+    assert f"127.0.0.1:{settings.api.port}:{settings.api.port}" in SERVICES["api"]["ports"]
+    assert settings.api.stop_deadline_s < seconds(SERVICES["api"]["stop_grace_period"])

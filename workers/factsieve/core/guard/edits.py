@@ -58,7 +58,8 @@ def local_edit(candidate: Features, stored: Features) -> Edit | None:
 def edit_findings(edit: Edit, candidate: Features, alignment: Alignment) -> list[Finding]:
     """Return what an edit says that a comparison of the content words alone does not show.
 
-    A comparand or a turning preposition that comes or goes; a preposition for one that puts things elsewhere; a name where the other text has a pronoun; a word that the text holds
+    A comparand or a turning preposition that comes or goes; a preposition for one that puts things elsewhere;
+    a name where the other text has a pronoun; a word that the text holds
     elsewhere too, but not here.
     """
     function = FUNCTION.get(candidate.language, frozenset())
