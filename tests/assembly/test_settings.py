@@ -280,3 +280,12 @@ def test_variables_in_documents_exist():
         if path.is_file():
             for found in re.findall(r"FACTSIEVE_[A-Z0-9_]*[A-Z0-9]", path.read_text(errors="ignore")):
                 assert found in known or found.startswith(mappings), f"{path.name} writes {found}, which is no setting"
+
+
+def test_an_override_may_be_json_as_in_a_variable() -> None:
+    """A table reads the same as TOML and as JSON; what is neither is plain text."""
+    as_json = """api.tokens={"ops": {"sha256": "%s", "namespaces": ["*"]}}""" % ("0" * 64)
+    as_toml = """api.tokens={ops = {sha256 = "%s", namespaces = ["*"]}}""" % ("0" * 64)
+    assert parse_override(as_json) == parse_override(as_toml)
+    assert load_settings(dict([parse_override(as_json)]), environ={}).api.tokens["ops"].namespaces == ("*",)
+    assert parse_override("judge.model={broken") == ("judge.model", "{broken")

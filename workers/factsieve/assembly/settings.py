@@ -1,6 +1,8 @@
 """Settings: defaults, then `factsieve.toml`, then `FACTSIEVE_*` variables, then the command line, each over the one before."""
 
+import contextlib
 import difflib
+import json
 import os
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -194,14 +196,21 @@ def read_profile(path: Path) -> ThresholdProfile:
 
 
 def parse_override(text: str) -> tuple[str, object]:
-    """Return name and value of a `name=value` argument; the value is TOML, or else plain text. Raises BadSettings."""
+    """Return name and value of a `name=value` argument; the value is TOML, or a JSON object or list, or else plain text.
+
+    Raises BadSettings.
+    """
     name, sign, value = text.partition("=")
     if not sign or not name.strip():
         raise BadSettings(f"{text!r} is no setting: write name=value, for example kafka.bootstrap=localhost:9092")
     try:
         return name.strip(), tomllib.loads(f"v = {value}")["v"]
     except tomllib.TOMLDecodeError:
-        return name.strip(), value
+        pass
+    if value.lstrip().startswith(("{", "[")):  # as the same setting is written in a variable
+        with contextlib.suppress(ValueError):
+            return name.strip(), json.loads(value)
+    return name.strip(), value
 
 
 def setting_names() -> Iterator[tuple[str, type[BaseModel], str]]:
