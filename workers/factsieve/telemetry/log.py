@@ -24,7 +24,7 @@ _TEXT_NAMES: Final = frozenset({"text", "matched_text", "texts", "value", "body"
 _USERINFO: Final = re.compile(r"(?P<scheme>[a-zA-Z][a-zA-Z0-9+.-]*://)(?P<user>[^\s/:@]*):[^\s/@]*@")
 _BEARER: Final = re.compile(r"\b(?P<kind>Bearer|Basic) [A-Za-z0-9._~+/=-]+", re.IGNORECASE)
 _MAX_DEPTH: Final = 6
-_NOISY: Final = ("aiokafka", "faust", "mode", "httpx", "httpcore", "urllib3", "asyncio")
+_NOISY: Final = ("aiokafka", "faust", "mode", "httpx", "httpx2", "httpcore", "openai", "urllib3", "asyncio")
 """Loggers of libraries, whose entries below a warning say nothing to our operators."""
 
 
