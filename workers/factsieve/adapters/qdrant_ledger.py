@@ -172,9 +172,7 @@ class QdrantLedger:
 
     async def pages(self, namespace: str | None) -> AsyncIterator[list[tuple[str, bytes, Mapping[str, object]]]]:
         """Yield id, body and indexed fields of every record, a page at a time. Raises `Transient`."""
-        pages = self._rest.points(
-            _records_of(namespace), _BODIES_PER_REQUEST, with_vector=False, consistency=_MAJORITY
-        )
+        pages = self._rest.points(_records_of(namespace), _BODIES_PER_REQUEST, with_vector=False, consistency=_MAJORITY)
         async for page in pages:
             rows = [point["payload"] for point in page]
             yield [
