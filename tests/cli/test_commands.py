@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 import typer
+from rich.text import Text
 
 from factsieve.cli.main import app, exit_code
 from factsieve.core.errors import BadInput, BadSettings, Bug, Transient
@@ -54,6 +55,17 @@ def test_every_command_explains_itself_with_an_example_that_parses(path: tuple[s
     known = {option for parameter in command.params for option in parameter.opts}  # type: ignore[attr-defined]
     line = re.split(r"╭| Options", example)[0]
     assert set(re.findall(r"(?<!\S)--[a-z-]+", line)) <= known
+
+
+def test_help_is_wrapped_for_the_reader_and_loses_nothing_to_markup() -> None:
+    """No paragraph has the line breaks of its source, and nothing in square brackets is taken for a style and swallowed."""
+    for path in every_command():
+        command: object = COMMANDS
+        for name in path:
+            command = command.commands[name]  # type: ignore[attr-defined]
+        assert all("\n" not in paragraph for paragraph in command.help.split("\n\n")), path  # type: ignore[attr-defined]
+        for said in (command.help, *(getattr(one, "help", None) or "" for one in command.params)):  # type: ignore[attr-defined]
+            assert Text.from_markup(said).plain == said, path
 
 
 def test_without_a_command_the_commands_are_shown(tmp_path: Path) -> None:

@@ -67,6 +67,29 @@ def test_every_file_that_is_linked_exists(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_the_first_page_leads_to_every_other() -> None:
+    """README links to each page of `docs`, and to what stands beside itself."""
+    linked = set(re.findall(r"\]\(([^)#\s]+)", (ROOT / "README.md").read_text(encoding="utf-8")))
+    assert {f"docs/{page.name}" for page in (ROOT / "docs").glob("*.md")} <= linked
+    assert {"ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"} <= linked
+
+
+def test_the_readme_names_every_command() -> None:
+    """Whoever reads the first page has heard of each command once."""
+    code = code_of(ROOT / "README.md")
+    prose = (ROOT / "README.md").read_text(encoding="utf-8")
+    missing = [name for name in COMMANDS.commands if not re.search(rf"(factsieve |`){name}\b", code + prose)]
+    assert not missing
+
+
+def test_the_architecture_page_names_every_room() -> None:
+    """A folder or module of the package that the page does not mention is a room that nobody finds."""
+    page = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    package = ROOT / "workers" / "factsieve"
+    rooms = {folder.name for folder in package.iterdir() if folder.is_dir() and folder.name != "__pycache__"}
+    assert [room for room in sorted(rooms) if f"`{room}/`" not in page] == []
+
+
 def test_every_target_explains_itself() -> None:
     """`make help` shows every target that is meant to be typed."""
     explained = set(re.findall(r"^([a-z.-]+):.*## ", MAKEFILE, re.MULTILINE))

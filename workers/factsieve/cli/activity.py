@@ -24,6 +24,8 @@ def activity(
 ) -> None:
     """Show what was decided lately, and why.
 
+    A line ends with the event's id, by which `factsieve revert` finds its decision.
+
     Example: factsieve activity --limit 50 --follow
     """
     asyncio.run(_show(connect(state_dir, config), limit, follow=follow, namespace=namespace, as_json=as_json))
@@ -47,6 +49,8 @@ def _print(decision: dict[str, Any], *, as_json: bool) -> None:
         return
     at = str(decision["decided_at"])[:19].replace("T", " ")
     again = " [dim](again)[/dim]" if decision.get("replayed") else ""
+    event = decision.get("event_id") or decision.get("event_key")
+    named = f" [dim]event {escape(str(event))}[/dim]" if event else ""
     console = out()
-    line = f"[dim]{at}[/dim] {escape(str(decision.get('namespace')))} {decision_line(decision)}{again}"
+    line = f"[dim]{at}[/dim] {escape(str(decision.get('namespace')))} {decision_line(decision)}{named}{again}"
     console.print(line, soft_wrap=not console.is_terminal)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from factsieve.operations.refill import Filled
 
 Namespace = Annotated[
-    str | None, typer.Option("--namespace", "-n", help="Of this namespace alone. [default: all]", show_default=False)
+    str | None, typer.Option("--namespace", "-n", help="Of this namespace alone (default: all).", show_default=False)
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="What was done, as JSON.")]
 

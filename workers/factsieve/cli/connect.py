@@ -17,11 +17,11 @@ DEFAULT_STATE_DIR: Final = Path(".factsieve")
 
 StateDir = Annotated[
     Path | None,
-    typer.Option("--state-dir", help="Folder of the local stack. [default: .factsieve]", show_default=False),
+    typer.Option("--state-dir", help="Folder of the local stack (default: .factsieve).", show_default=False),
 ]
 ConfigFile = Annotated[
     Path | None,
-    typer.Option("--config", "-c", help="Settings file. [default: factsieve.toml, if it is there]", show_default=False),
+    typer.Option("--config", "-c", help="Settings file (default: factsieve.toml, if it is there).", show_default=False),
 ]
 Overrides = Annotated[
     list[str] | None, typer.Option("--set", help="A setting, as name=value; may be repeated.", show_default=False)

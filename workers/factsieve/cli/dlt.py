@@ -23,6 +23,7 @@ app = typer.Typer(
     help="Dead letters: records that could not be used, as they came.",
     no_args_is_help=True,
     rich_markup_mode="rich",
+    epilog="Example: factsieve dlt list --code text_too_long",
 )
 
 _MESSAGE_CHARS: Final = 160

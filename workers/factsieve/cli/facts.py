@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -12,11 +12,11 @@ from rich.markup import escape
 from factsieve.cli.connect import ConfigFile, StateDir, connect
 from factsieve.cli.render import facts_table, out, when
 from factsieve.cli.story import beliefs_table, cost_line, steps_table, timeline_table
+from factsieve.cli.times import instant
 from factsieve.core.errors import BadSettings
 from factsieve.core.facts import Fact, Status
 from factsieve.operations.connected import Connected
 from factsieve.operations.stores import reading
-from factsieve.wire import times
 from factsieve.wire.values import fact_value
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def facts(
 
     Example: factsieve facts --like "which port does the API use" --as-of 2026-03-04
     """
-    true_at, believed_at = _instant(as_of, "--as-of"), _instant(known_at, "--known-at")
+    true_at, believed_at = instant(as_of, "--as-of"), instant(known_at, "--known-at")
     if like is not None and (believed_at is not None or every):
         raise BadSettings("--like searches what is believed now: use it without --known-at and --all, or with --as-of")
     found, similarities = asyncio.run(
@@ -143,16 +143,3 @@ def _as_json(fact: Fact, similarity: float | None) -> str:
     if similarity is not None:
         value["similarity"] = similarity
     return msgspec.json.encode(value).decode()
-
-
-def _instant(text: str | None, option: str) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        if len(text) == len("2026-03-04"):
-            return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
-        return times.parse_rfc3339(text)
-    except ValueError:
-        raise BadSettings(
-            f"{option} {text!r} is no time: write a day (2026-03-04, its beginning in UTC) or an instant (2026-03-04T09:30:00Z)"
-        ) from None

@@ -4,6 +4,7 @@ Exit codes: 0 done; 1 the answer is no (something was refused, a check failed); 
 reached or did not answer in time; 70 a bug in factsieve itself (EX_SOFTWARE of sysexits.h); 130 stopped by Ctrl-C.
 """
 
+import inspect
 import logging
 import sys
 import traceback
@@ -73,33 +74,49 @@ def root(
     del debug, version  # `run` looks for --debug itself, since an error may come before or after this
 
 
-app.command("demo")(demo.demo)
-app.command("up")(services.up)
-app.command("down")(services.down)
-app.command("remember")(remember.remember)
-app.command("decide")(decide.decide)
-app.command("calibrate")(calibrate.calibrate)
-app.command("evaluate")(evaluate.evaluate)
-app.command("whatif")(whatif.whatif)
-app.command("audit")(audit.audit)
-app.command("facts")(facts.facts)
-app.command("history")(facts.history)
-app.command("activity")(activity.activity)
-app.command("revert")(revert.revert)
-app.command("retract")(revert.retract)
-app.command("review")(review.review)
-app.command("erase")(erase.erase)
-app.command("export")(backup.export)
-app.command("import")(backup.import_)
-app.command("replay")(replay.replay)
-app.command("rebuild")(rebuild.rebuild)
-app.command("compact")(compact.compact)
-app.command("worker")(services.worker)
-app.command("api")(api.api)
-app.add_typer(dlt.app, name="dlt")
-app.add_typer(topics.app, name="topics")
-app.add_typer(models.app, name="models")
-app.add_typer(config.app, name="config")
+_START, _TELL, _TUNE = "Start here", "Tell and look", "Measure and tune"
+_UNDO, _KEEP, _RUN = "Undo", "Send again, keep, recover", "Run and set up"
+
+app.command("demo", rich_help_panel=_START)(demo.demo)
+app.command("up", rich_help_panel=_START)(services.up)
+app.command("down", rich_help_panel=_START)(services.down)
+app.command("remember", rich_help_panel=_TELL)(remember.remember)
+app.command("facts", rich_help_panel=_TELL)(facts.facts)
+app.command("history", rich_help_panel=_TELL)(facts.history)
+app.command("activity", rich_help_panel=_TELL)(activity.activity)
+app.command("decide", rich_help_panel=_TELL)(decide.decide)
+app.command("audit", rich_help_panel=_TUNE)(audit.audit)
+app.command("whatif", rich_help_panel=_TUNE)(whatif.whatif)
+app.command("calibrate", rich_help_panel=_TUNE)(calibrate.calibrate)
+app.command("evaluate", rich_help_panel=_TUNE)(evaluate.evaluate)
+app.command("revert", rich_help_panel=_UNDO)(revert.revert)
+app.command("review", rich_help_panel=_UNDO)(review.review)
+app.command("retract", rich_help_panel=_UNDO)(revert.retract)
+app.command("erase", rich_help_panel=_UNDO)(erase.erase)
+app.add_typer(dlt.app, name="dlt", rich_help_panel=_KEEP)
+app.command("replay", rich_help_panel=_KEEP)(replay.replay)
+app.command("export", rich_help_panel=_KEEP)(backup.export)
+app.command("import", rich_help_panel=_KEEP)(backup.import_)
+app.command("rebuild", rich_help_panel=_KEEP)(rebuild.rebuild)
+app.command("compact", rich_help_panel=_KEEP)(compact.compact)
+app.command("worker", rich_help_panel=_RUN)(services.worker)
+app.command("api", rich_help_panel=_RUN)(api.api)
+app.add_typer(topics.app, name="topics", rich_help_panel=_RUN)
+app.add_typer(config.app, name="config", rich_help_panel=_RUN)
+app.add_typer(models.app, name="models", rich_help_panel=_RUN)
+
+
+def _join_lines(of: typer.Typer) -> None:
+    """Let the help be wrapped for the reader's terminal alone: Typer keeps the line breaks that a docstring has in the source."""
+    for command in of.registered_commands:
+        paragraphs = inspect.cleandoc((command.callback and command.callback.__doc__) or "").split("\n\n")
+        command.help = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+    for group in of.registered_groups:
+        if group.typer_instance is not None:
+            _join_lines(group.typer_instance)
+
+
+_join_lines(app)
 
 
 def exit_code(error: BaseException) -> int:

@@ -18,7 +18,7 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, 
 AsJson = Annotated[bool, typer.Option("--json", help="One outcome a line, as JSON.")]
 Namespace = Annotated[
     str | None,
-    typer.Option("--namespace", "-n", help="Where to look for it. [default: everywhere]", show_default=False),
+    typer.Option("--namespace", "-n", help="Where to look for it (default: everywhere).", show_default=False),
 ]
 Timeout = Annotated[float, typer.Option("--timeout", min=0.1, help="Give up waiting after so many seconds.")]
 

@@ -23,7 +23,7 @@ def rebuild(
     export: Annotated[
         Path | None,
         typer.Option(
-            "--from", help="The last export. [default: the topic alone, from its beginning]", show_default=False
+            "--from", help="The last export (default: the topic alone, from its beginning).", show_default=False
         ),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be read, and write nothing.")] = False,

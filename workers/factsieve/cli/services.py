@@ -17,15 +17,19 @@ from factsieve.cli.render import out
 
 _POLL_S: Final = 0.5
 
-Port = Annotated[int, typer.Option(min=0, max=65_535, help="0 takes a free one.")]
+
+def _port_of(what: str) -> typer.models.OptionInfo:
+    """Return the option for the port of one service."""
+    option: typer.models.OptionInfo = typer.Option(min=0, max=65_535, help=f"Port of {what}; 0 takes a free one.")
+    return option
 
 
 def up(
-    kafka_port: Port = 0,
-    redis_port: Port = 0,
-    qdrant_port: Port = 0,
-    health_port: Port = 0,
-    api_port: Port = 0,
+    kafka_port: Annotated[int, _port_of("the broker")] = 0,
+    redis_port: Annotated[int, _port_of("Redis")] = 0,
+    qdrant_port: Annotated[int, _port_of("the vector store")] = 0,
+    health_port: Annotated[int, _port_of("the worker's health and metrics")] = 0,
+    api_port: Annotated[int, _port_of("the HTTP API and its pages")] = 0,
     state_dir: Annotated[
         Path, typer.Option("--state-dir", help="Where the stack keeps its state.")
     ] = DEFAULT_STATE_DIR,
