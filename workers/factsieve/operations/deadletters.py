@@ -241,7 +241,7 @@ class DeadLetters:
 def _letter(record: Record) -> Letter | None:
     try:
         said = read_dead_letter(record)
-    except (BadInput, ValueError):
+    except BadInput:
         return None
     at = said.dead_lettered_at or times.from_ms(max(0, record.timestamp_ms))
     return Letter((record.partition, record.offset), at, said)

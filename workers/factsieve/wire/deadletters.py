@@ -84,7 +84,15 @@ def read_dead_letter(record: Record) -> DeadLetter:
     topic, code = ours.text(f"{PREFIX}original-topic"), ours.text(f"{PREFIX}error-code")
     if topic is None or code is None:
         raise BadInput("missing_field", f"headers {PREFIX}original-topic and {PREFIX}error-code are missing")
-    at = ours.text(f"{PREFIX}dead-lettered-at")
+    instant = ours.text(f"{PREFIX}dead-lettered-at")
+    try:
+        at = None if instant is None else times.parse_rfc3339(instant)
+    except ValueError as error:
+        raise BadInput(
+            "wrong_type",
+            f"header {PREFIX}dead-lettered-at is {(instant or '')[:80]!r}, {error}",
+            field="dead-lettered-at",
+        ) from None
     original = tuple(
         (name[len(KEPT) :] if name.lower().startswith(KEPT) and _looks_like_ours(name) else name, value)
         for name, value in record.headers
@@ -96,7 +104,7 @@ def read_dead_letter(record: Record) -> DeadLetter:
         field=ours.text(f"{PREFIX}error-field"),
         coordinates=Coordinates(topic, numbers["partition"], numbers["offset"]),
         timestamp_ms=numbers["timestamp"],
-        dead_lettered_at=None if at is None else times.parse_rfc3339(at),
+        dead_lettered_at=at,
         key=record.key,
         value=record.value,
         headers=original,

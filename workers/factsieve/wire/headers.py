@@ -20,7 +20,7 @@ ORIGIN: Final = ("origin-topic", "origin-partition", "origin-offset", "origin-ti
 
 MAX_HEADER_BYTES: Final = 4096
 """Of a header that we read and pass on."""
-_NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
+_NUMBER: Final = re.compile(r"-?[0-9]{1,19}")
 _TRACEPARENT: Final = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}(-.*)?", re.ASCII)
 
 

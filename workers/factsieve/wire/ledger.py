@@ -20,5 +20,5 @@ def decode_record(body: bytes) -> LedgerRecord:
     """Return the record that was stored; raises Bug where the body is none (the store is damaged, or a newer version wrote it)."""
     try:
         return _DECODER.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Bug(f"a ledger record can not be read: {error}; {len(body)} bytes") from error

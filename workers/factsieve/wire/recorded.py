@@ -31,7 +31,7 @@ def outline(value: bytes) -> Outline:
     """Return the outline of a message; a reject has no `event_key`. Raises Bug where it is none of ours."""
     try:
         return _OUTLINE.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Bug(f"a message of fact-decisions can not be read: {error}; it begins {value[:60]!r}") from error
 
 
@@ -45,7 +45,7 @@ def decided_entry(value: bytes) -> Entry | None:
         return None
     try:
         told = _VALUE.decode(value)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise Bug(f"a decision can not be read: {error}; it begins {value[:60]!r}") from error
     decision = Decision(**{field.name: getattr(told, field.name) for field in _DECISION})
     entry = Entry(
