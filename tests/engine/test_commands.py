@@ -1,15 +1,17 @@
 """Operators' commands: what each does to the facts, what it reports, and that saying it again changes nothing."""
 
 import asyncio
+import copy
 import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from factsieve.core.facts import FOREVER, Fact, Kind, Status
+from factsieve.core.facts import FOREVER, Fact, Kind, Record, Status
 from factsieve.core.judging import Question, Verdict
 from factsieve.core.policy import Policy
+from factsieve.wire.ledger import decode_record
 from tests.engine.harness import World, always
 
 WIDE = Policy(skip_guard="off", skip_threshold=0.995)
@@ -662,3 +664,32 @@ def test_a_command_that_changes_too_much_is_refused(monkeypatch: pytest.MonkeyPa
     done = revert(world, "e1")
     assert (done["outcome"], "one by one" in done["reason"]) == ("refused", True)
     assert world.state() == state
+
+
+def test_a_recorded_command_is_carried_out_however_old_it_is_by_now() -> None:
+    """Its worker died between record and pointers and came back late: what is recorded counts, not the age of the signature."""
+    world = world_of(Kind.ADD)
+    say(world, Kind.ADD, "redis is the cache")
+    command = world.command("retract", {"fact_id": world.current()[0].fact_id})
+    before = world.facts
+    world.facts = copy.deepcopy(before)
+    world.run([command])
+    assert world.decisions()[-1]["outcome"] == "applied"
+    world.facts = before  # the effects and the pointer were not written
+    lost = [key for key, at in world.ledger._pointers.items() if at.record_id in _records_of(world, command)]
+    for key in lost:
+        del world.ledger._pointers[key]
+    assert lost
+    assert texts(world) == ["redis is the cache"]
+    world.clock.advance(2 * world.settings.command_max_age_s)
+    world.run([command])
+    assert texts(world) == []
+    assert world.decisions()[-1]["outcome"] == "applied"
+    assert world.outbox.of("candidate-facts-dlt") == []
+
+
+def _records_of(world: World, command: Record) -> set[str]:
+    """Return the ledger records of a command's event."""
+    name = dict(command.headers)["ce_id"].decode()
+    found = {record_id: decode_record(body) for record_id, (body, _) in world.ledger._records.items()}
+    return {one for one, record in found.items() if any(e.decision.event_id == name for e in record.entries)}

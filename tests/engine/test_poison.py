@@ -2,13 +2,14 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
-from factsieve.core.errors import BadInput, Transient
+from factsieve.adapters.memory import MemoryLedger
+from factsieve.core.errors import BadInput, Bug, Transient
 from factsieve.core.facts import Kind
 from factsieve.core.policy import Policy
 from factsieve.engine import engine as engine_module
@@ -417,3 +418,37 @@ def test_what_took_processes_down_is_refused_at_once_and_alone() -> None:
     assert list(letters(world)) == ["statement 2"]
     assert [event for event, decision in told(world) if decision == "add"] == ["e0", "e1", "e3", "e4"]
     assert letters(world)["statement 2"]["kafka_dlt-exception-message"] == "it took processes down"
+
+
+def test_a_ledger_that_takes_nothing_is_an_outage() -> None:
+    """A store that refuses every write, though it answers look-ups, is no fault of the events: they wait, and are decided afterwards."""
+
+    class Full(MemoryLedger):
+        full, tries = False, 0
+
+        async def insert(self, records: Mapping[str, tuple[bytes, Mapping[str, object]]]) -> dict[str, bytes]:
+            self.tries += self.full
+            if self.full:
+                raise Bug("qdrant: a request was refused, HTTP 400: the collection is as large as it may be")
+            return await super().insert(records)
+
+    async def main() -> None:
+        world = World()
+        world.ledger = ledger = Full()
+        engine = Engine(world.ports(), world.settings)
+        done: list[int] = []
+        await engine.submit(world.record("the first statement"), lambda: done.append(0))
+        await until(lambda: done)
+        ledger.full = True
+        for number in range(1, 4):
+            await engine.submit(world.record(f"statement {number}"), lambda n=number: done.append(n))
+        await until(lambda: ledger.tries >= 40)
+        assert done == [0]
+        assert world.outbox.of("candidate-facts-dlt") == []
+        ledger.full = False
+        assert await engine.drain(None, 60.0)
+        assert done == [0, 1, 2, 3]
+        assert {decision for _, decision in told(world)} == {"add"}
+        await engine.stop()
+
+    asyncio.run(main())

@@ -286,3 +286,14 @@ def test_a_folder_that_can_not_be_made_is_told(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
         Host(tmp_path / "file" / "marks").process()
+
+
+def test_one_death_counts_once_for_a_text_that_is_worked_on_with_itself(host):
+    """Two texts that are compared may be the same: a process that dies then died once."""
+    for _ in range(2):
+        process = host.process(deaths=2)
+        asyncio.run(work(process, "the same", "the same", dies=True))
+    last = host.process(deaths=2)
+    assert last.is_suspect("the same")
+    asyncio.run(work(last, "the same", "the same"))  # alone for the second time, and not refused
+    last.close()

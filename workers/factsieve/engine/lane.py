@@ -143,14 +143,10 @@ class Lane:
     async def _set_aside(self, item: Item, error: Exception) -> list[Item]:
         """Refuse an event, unless it is in the ledger: then it must be performed."""
         await self._hold_fence([item])
-        key = item.event.event_key
-        [pointer] = await self._tools.gathered.lookup.many([key])
-        if pointer is None:
-            [body] = await self._tools.gathered.records.many([record_id_of(self.namespace, key)])
-            if body is not None:  # recorded, and the pointers not written yet: then it is found when it is tried again
-                await self._tools.performer.perform(decode_record(body))
-                self._singly += 1
-                return [item]
+        [pointer] = await self._tools.gathered.lookup.many([item.event.event_key])
+        if pointer is None and await self._is_performed(item):
+            self._singly += 1
+            return [item]
         why = refusal(error, item.failures)
         if pointer is not None:
             raise NamespaceStopped(
@@ -161,6 +157,15 @@ class Lane:
         await self._tools.reject(item, why)
         self._tools.quarantine.refused()
         return []
+
+    async def _is_performed(self, item: Item) -> bool:
+        """Perform the record that an event begins, if there is one whose pointers are not written yet; then the event is found by them."""
+        [body] = await self._tools.gathered.records.many([record_id_of(self.namespace, item.event.event_key)])
+        if body is None:
+            return False
+        await self._hold_fence([item])
+        await self._tools.performer.perform(decode_record(body))
+        return True
 
     async def _take(self, items: Sequence[Item]) -> list[Item]:
         """Handle the first run of events that are all known, or all new; return those that are left."""
@@ -235,6 +240,8 @@ class Lane:
             except BadInput as error:  # at the first attempt or at the second
                 if error.code == UNPROCESSABLE:
                     raise  # dealt with like any event that fails: the ledger is asked first
+                if await self._is_performed(item):  # a command that was in time when it was recorded is not too old now
+                    raise WaveLost from error
                 await self._tools.reject(item, error)
                 continue
             pending.append((item, entry))
@@ -268,7 +275,7 @@ class Lane:
             await self._insist(lambda _: self._tools.performer.perform(theirs), items)
             raise WaveLost
         self._tools.observer.recorded(len(entries))
-        self._tools.quarantine.decided()
+        self._tools.quarantine.decided((record.record_id, body, ledger_fields(record)))
         self._tools.ports.risk.survived(item.event.text for item in items if isinstance(item.event, Candidate))
         known = wave.new_vectors(entries)
         await self._insist(lambda _: self._perform(record, known, items), items)

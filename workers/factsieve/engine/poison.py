@@ -4,15 +4,16 @@ What goes wrong before an event is recorded has had no effect yet, so that it ca
 letter topic. Rules of this file:
 
 1. A wave that fails is taken apart: its events are tried one at a time, so that one bad event fails alone.
-2. An event that fails alone is tried a bounded number of times. After each failure a known-good statement goes the same way. Where that
-   fails too, it is an outage or a broken model: the event is not to blame, and waits.
+2. An event that fails alone is tried a bounded number of times. After each failure a known-good statement goes the same way, and the
+   record that was stored last is inserted again, which changes nothing. Where that fails too, it is an outage (a store that only reads,
+   a broken model): the event is not to blame, and waits.
 3. What is in the ledger is performed and never set aside. Where performing it fails for good, its namespace stops.
 4. Many failures in a row with nothing decided in between are no fault of the events, whatever the known-good statement says.
 """
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
 import msgspec
@@ -25,6 +26,10 @@ log = structlog.get_logger(__name__)
 
 MAX_STOPPED: Final = 1_000
 """Namespaces stopped at most; more mean that something else is wrong, and the process ends."""
+
+
+Recorded = tuple[str, bytes, Mapping[str, object]]
+"""A ledger record as it was inserted: id, body, indexed fields."""
 
 
 class PoisonSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,6 +65,7 @@ class Quarantine:
         self._asked: asyncio.Task[BaseException | None] | None = None
         self._in_a_row = 0
         self._stopped: dict[str, tuple[str, int]] = {}
+        self.last_recorded: Recorded | None = None
 
     async def blames(self, error: Exception) -> bool:
         """Return whether a failed event is to blame: a known-good statement goes through, and others were decided lately."""
@@ -88,9 +94,10 @@ class Quarantine:
         """An event was set aside."""
         self._in_a_row += 1
 
-    def decided(self) -> None:
-        """Some event was decided: events are, as a rule, not to blame."""
+    def decided(self, record: Recorded) -> None:
+        """Some events were decided, and this is their record: events are, as a rule, not to blame."""
         self._in_a_row = 0
+        self.last_recorded = record
 
     # Namespaces that have stopped
 

@@ -67,8 +67,8 @@ async def _vacuum(client: "AsyncQdrantClient", name: str, timeout_s: float) -> C
     info = await rest.call("GET", "")
     before = info["config"].get("optimizer_config") or {}
     kept = {key: before[key] for key in _EAGER if before.get(key) is not None}
-    await rest.call("PATCH", "", {"optimizers_config": _EAGER})
     try:
+        await rest.call("PATCH", "", {"optimizers_config": _EAGER})
         for _ in range(int(timeout_s / _POLL_S) + 1):
             if _is_at_rest(await rest.call("GET", "")):
                 break

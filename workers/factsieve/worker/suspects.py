@@ -118,7 +118,7 @@ class Suspects:
     @asynccontextmanager
     async def running(self, *contents: str | bytes) -> AsyncIterator[None]:
         """Mark contents while they are worked on; a suspect alone, after a known-good statement. See `ports.Risk`."""
-        digests = [_digest(content) for content in contents]
+        digests = [_digest(content) for content in dict.fromkeys(contents)]  # a death counts once
         suspect = next((one for one in digests if one.hex() in self._suspects), None) if self._suspects else None
         if suspect is not None:
             async with self._alone(digests, self._suspects[suspect.hex()]):
