@@ -130,6 +130,7 @@ def test_wrong_usage_ends_with_2_and_names_the_value(words: tuple[str, ...], sai
         ("topics", "create"),
         ("dlt", "list"),
         ("dlt", "redrive", "--all"),
+        ("compact",),
     ],
     ids=" ".join,
 )
@@ -146,6 +147,19 @@ def test_a_service_out_of_reach_ends_with_3_and_names_its_address(words: tuple[s
     assert done.returncode == 3, done.stderr
     assert nowhere in done.stderr.replace("\n", "")
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(("words", "code"), [(("facts",), 3), (("retract", "x"), 2)], ids=["facts", "retract"])
+def test_without_a_stack_and_an_address_a_newcomer_hears_what_to_start(
+    words: tuple[str, ...], code: int, tmp_path: Path
+) -> None:
+    """The default addresses were nobody's choice: the message names `factsieve up`. Whoever named an address hears nothing of it."""
+    done = factsieve(*words, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert "`factsieve up` starts a stack" in done.stderr
+    named = factsieve(*words, cwd=tmp_path, FACTSIEVE_QDRANT__URL="http://127.0.0.1:1", FACTSIEVE_QDRANT__TIMEOUT_S="2")
+    assert named.returncode == code, named.stderr
+    assert "factsieve up" not in named.stderr
 
 
 def test_a_state_folder_without_a_stack_ends_with_3(tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """Where the services are: settings, or the local stack that runs here."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, Protocol
 
@@ -79,6 +79,24 @@ def connect(state_dir: Path | None, config: Path | None, assignments: list[str] 
         settings = load_settings(local_overrides(state) | key | overrides, path=config)
         return connected_to(settings, local=True)
     return connected_to(settings, local=False)
+
+
+def hint_where(arguments: Sequence[str]) -> str | None:
+    """Return what a newcomer should hear who called a command and got no answer: that no address was named and no local stack runs.
+
+    None where `arguments`, the settings or a stack that runs here say where the services are, and for what starts a stack of its own.
+    """
+    from factsieve.assembly.settings import load_settings
+
+    named = ("--config", "-c", "--set", "--state-dir")
+    if not arguments or arguments[0] in ("up", "demo") or any(one.split("=")[0] in named for one in arguments):
+        return None
+    if _running_stack(None) is not None or _names_an_address(load_settings({})):
+        return None
+    return (
+        f"No local stack runs in {DEFAULT_STATE_DIR}, and no setting names an address: `factsieve up` starts a stack; kafka.bootstrap, "
+        "qdrant.url and redis.url say where services are."
+    )
 
 
 def stopped_stack(state_dir: Path | None, config: Path | None) -> Path | None:

@@ -37,8 +37,10 @@ from factsieve.cli import (
     topics,
     whatif,
 )
+from factsieve.cli.connect import hint_where
 from factsieve.cli.render import err
 from factsieve.core.errors import BadInput, BadSettings, Transient
+from factsieve.operations.signing import NoKey
 
 EXIT_NO: Final = 1
 EXIT_USAGE: Final = 2
@@ -164,5 +166,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
             console.print("This is a bug. `factsieve --debug ...` shows where it happened; please report it.")
         else:
             console.print(f"factsieve: {error}", style="red", markup=False, soft_wrap=True)
+            if (code == EXIT_UNREACHABLE or isinstance(error, NoKey)) and (hint := hint_where(arguments)):
+                console.print(hint, markup=False, soft_wrap=True)
         sys.exit(code)
     sys.exit(0)

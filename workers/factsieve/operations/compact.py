@@ -12,6 +12,7 @@ import msgspec
 
 from factsieve.adapters.qdrant_tools import Rest
 from factsieve.core.errors import BadSettings, Transient
+from factsieve.operations.stores import naming_qdrant
 
 if TYPE_CHECKING:
     from qdrant_client import AsyncQdrantClient
@@ -40,21 +41,25 @@ async def compact(settings: "Settings", *, timeout_s: float) -> list[Compacted]:
     """Have the configured server rewrite its files. Raises BadSettings where it holds nothing of ours, Transient."""
     from factsieve.assembly.wiring import qdrant_client_of
 
-    qdrant = settings.qdrant
     client = qdrant_client_of(settings, timeout_s=max(timeout_s, LOCAL_TIMEOUT_S))
     try:
-        answer = await Rest(client).raw("GET", "/")
-        title = str(answer.get("title", "")) if isinstance(answer, dict) else ""
-        if title.startswith(LOCAL_TITLE):
-            done = (await Rest(client).raw("POST", LOCAL_PATH, {}))["result"]
-            return [Compacted(name, certain=True, **sizes) for name, sizes in sorted(done.items())]
-        listed = (await Rest(client).raw("GET", "/collections"))["result"]["collections"]
-        names = sorted(one["name"] for one in listed if _is_ours(one["name"], qdrant.collection_prefix))
-        if not names:
-            raise BadSettings(f"the server holds no collection of ours (prefix {qdrant.collection_prefix!r})")
-        return [await _vacuum(client, name, timeout_s) for name in names]
+        with naming_qdrant(settings):
+            return await _compact(client, settings.qdrant.collection_prefix, timeout_s)
     finally:
         await client.close()
+
+
+async def _compact(client: "AsyncQdrantClient", prefix: str, timeout_s: float) -> list[Compacted]:
+    answer = await Rest(client).raw("GET", "/")
+    title = str(answer.get("title", "")) if isinstance(answer, dict) else ""
+    if title.startswith(LOCAL_TITLE):
+        done = (await Rest(client).raw("POST", LOCAL_PATH, {}))["result"]
+        return [Compacted(name, certain=True, **sizes) for name, sizes in sorted(done.items())]
+    listed = (await Rest(client).raw("GET", "/collections"))["result"]["collections"]
+    names = sorted(one["name"] for one in listed if _is_ours(one["name"], prefix))
+    if not names:
+        raise BadSettings(f"the server holds no collection of ours (prefix {prefix!r})")
+    return [await _vacuum(client, name, timeout_s) for name in names]
 
 
 def _is_ours(name: str, prefix: str) -> bool:
