@@ -12,6 +12,9 @@ STAMP := $(VENV)/.installed
 INPUT ?=
 SHARED ?= ../shared
 ARGS ?=
+# Files of tests side by side, one per core: most of their time is spent waiting for processes. WORKERS=0 runs them one after another.
+WORKERS ?= logical
+PYTEST_BESIDE = --numprocesses $(WORKERS) --maxprocesses 4 --dist loadfile
 
 # The pinned file is proven on 3.11, so that comes first. Asked by running: a shim on the PATH may stand for nothing.
 FIND_PYTHON = for p in $(PYTHON) python3.11 python3.12 python3.13 python3; do \
@@ -53,7 +56,7 @@ down: $(STAMP) ## stop what `make up` started
 
 .PHONY: test
 test: $(STAMP) ## run the tests that need nothing but pip's packages, in random order
-	@$(BIN)/python -m pytest -m "not kafka and not package and not goals and not long and not (api and slow)" $(ARGS)
+	@$(BIN)/python -m pytest -m "not kafka and not package and not goals and not long and not (api and slow)" $(PYTEST_BESIDE) $(ARGS)
 
 .PHONY: test-kafka
 test-kafka: $(STAMP) ## run the suite against a real Apache Kafka (needs Java 17 and Maven, which fetches Kafka once)
@@ -61,7 +64,7 @@ test-kafka: $(STAMP) ## run the suite against a real Apache Kafka (needs Java 17
 
 .PHONY: test-api
 test-api: $(STAMP) ## run the tests of the HTTP API and its pages alone
-	@$(BIN)/python -m pytest -m api --timeout=600 $(ARGS)
+	@$(BIN)/python -m pytest -m api --timeout=600 $(PYTEST_BESIDE) $(ARGS)
 
 .PHONY: test-goals
 test-goals: $(STAMP) ## measure decisions against their goals on the public data sets (minutes; with ARGS="-k rules" without NLI)
@@ -79,6 +82,17 @@ package: $(STAMP) ## build the wheel and install it alone, as the image does (ne
 SEEDS ?= 2000
 simulate: $(STAMP) ## run the engine through SEEDS seeds of crashes, rebalances and failing services on a virtual clock
 	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) $(ARGS)
+
+.PHONY: fuzz
+EXAMPLES ?= 20000
+fuzz: $(STAMP) ## read EXAMPLES odd records, letters, ledger records and decisions of each kind, and see that nothing but the documented errors comes of it
+	@FACTSIEVE_FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/wire/test_fuzz.py --timeout=0 $(ARGS)
+
+.PHONY: mutate
+MUTANTS ?= 100
+FILES ?= all
+mutate: $(STAMP) ## break MUTANTS lines of engine and offsets one at a time and see that a test notices (SEED=, FILES=offsets,lane; MUTANTS=0 is all)
+	@PYTHONPATH=tests:. $(BIN)/python -m mutation --mutants $(MUTANTS) --seed $(SEED) --files $(FILES) $(ARGS)
 
 .PHONY: chaos
 EVENTS ?= 20000
