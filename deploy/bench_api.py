@@ -142,7 +142,7 @@ def main() -> int:
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     asked = parser.parse_args()
     overrides: dict[str, object] = {"api.writes_per_s": 100_000, "api.write_burst": 100_000, "api.max_batch": 5_000}
-    overrides |= {"api.max_streams": 1_000}
+    overrides |= {"api.max_streams": 1_000, "api.token_share": 1.0}
     with contextlib.ExitStack() as opened:
         state = Path(opened.enter_context(tempfile.TemporaryDirectory(prefix="factsieve-bench-")))
         stack, _ = opened.enter_context(running(StackConfig(state_dir=state), overrides, config=None))

@@ -157,7 +157,7 @@ def test_a_token_is_looked_at_before_the_body_is() -> None:
 
     async def run() -> None:
         transport = httpx.ASGITransport(app)
-        async with httpx.AsyncClient(transport=transport, base_url="http://api.test") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8080") as client:
 
             async def status(path: str, who: str | None, body: bytes) -> int:
                 headers = {"Content-Type": "application/json"}

@@ -1,10 +1,13 @@
 """What every request passes: id, bounds, headers, problems; without any store behind it."""
 
 import asyncio
+import contextlib
+import hashlib
 import io
 import json
 import logging
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -13,13 +16,18 @@ import pytest
 from fastapi import FastAPI
 from prometheus_client.exposition import generate_latest
 
+from factsieve.api import serve
 from factsieve.api.app import make_app
 from factsieve.api.border import kind_of
 from factsieve.api.context import ApiContext, Gates
-from factsieve.api.limits import Gate, TokenBuckets
+from factsieve.api.limits import Gate, TokenBuckets, TooBusy
+from factsieve.api.problems import Problem
+from factsieve.api.readiness import Readiness
+from factsieve.api.replies import from_cursor, to_cursor
 from factsieve.assembly.settings import Settings
 from factsieve.assembly.settings_groups import ApiSettings
 from factsieve.core.errors import BadInput, Transient
+from factsieve.operations import asking
 from factsieve.telemetry.metrics import make_metrics
 from factsieve.wire.topics import Limits
 
@@ -30,7 +38,7 @@ def bare_context(**api: Any) -> ApiContext:
     """Return a context with bounds and nothing behind it."""
     from factsieve.api.access import Tokens
 
-    settings = Settings(api=ApiSettings(open=True, **api))
+    settings = Settings(api=ApiSettings(**{"open": "tokens" not in api, **api}))
     gates = Gates(Gate(settings.api.max_checks), Gate(settings.api.max_requests), Gate(settings.api.max_streams))
     return cast(
         ApiContext,
@@ -68,7 +76,7 @@ def app_with(context: ApiContext) -> tuple[FastAPI, asyncio.Event]:
 
 
 def client_of(app: FastAPI) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://api.test")
+    return httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1:8080")
 
 
 @pytest.mark.parametrize(
@@ -264,3 +272,124 @@ def test_requests_are_logged_without_what_they_say() -> None:
     assert (entry["method"], entry["route"], entry["status"]) == ("POST", "/v1/dedup-check", 422)
     assert (entry["request_id"], entry["caller"]) == ("logged-1", "anonymous")
     assert "secret" not in stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("method", "headers", "status"),
+    [
+        ("GET", {}, 404),
+        ("GET", {"Host": "localhost:8080"}, 404),
+        ("GET", {"Host": "[::1]:8080"}, 404),
+        ("GET", {"Host": "evil.test:8080"}, 403),
+        ("GET", {"Host": "127.0.0.1.evil.test"}, 403),
+        ("GET", {"Host": ""}, 403),
+        ("GET", {"Host": "[::1"}, 403),
+        ("POST", {}, 404),
+        ("POST", {"Origin": "http://127.0.0.1:8080", "Sec-Fetch-Site": "same-origin"}, 404),
+        ("POST", {"Origin": "https://evil.test"}, 403),
+        ("POST", {"Origin": "null", "Sec-Fetch-Site": "cross-site"}, 403),
+        ("POST", {"Sec-Fetch-Site": "cross-site"}, 403),
+    ],
+)
+def test_without_tokens_no_other_site_gets_through(method: str, headers: dict[str, str], status: int) -> None:
+    """A page elsewhere that names this machine as its own, or sends what it needs no answer to, is refused."""
+
+    async def run() -> None:
+        app, _ = app_with(bare_context())
+        async with client_of(app) as client:
+            assert (await client.request(method, "/nowhere", headers=headers)).status_code == status
+
+    asyncio.run(run())
+
+
+def test_with_tokens_any_name_will_do() -> None:
+    """Behind a proxy or under a name of its own: the token says who asks."""
+
+    async def run() -> None:
+        app, _ = app_with(bare_context(tokens={"a": {"sha256": "0" * 64, "namespaces": ("*",)}}))
+        async with client_of(app) as client:
+            assert (await client.get("/nowhere", headers={"Host": "facts.example"})).status_code == 404
+
+    asyncio.run(run())
+
+
+def test_one_token_does_not_keep_the_others_out() -> None:
+    """It takes its share of a bound and no more; those without a token share one share, too."""
+    named = {name: {"sha256": hashlib.sha256(name.encode()).hexdigest(), "namespaces": ("*",)} for name in ("a", "b")}
+
+    async def run() -> None:
+        context = bare_context(tokens=named, max_requests=4)
+        context.gates.requests = Gate(4, 2)
+        app, go = app_with(context)
+        async with client_of(app) as client:
+
+            def ask(who: str | None) -> "asyncio.Task[httpx.Response]":
+                headers = {} if who is None else {"Authorization": f"Bearer {who}"}
+                return asyncio.create_task(client.get("/waits", headers=headers))
+
+            for who in ("a", "b"):
+                waiting = [ask(who) for _ in range(2)]
+                inside = context.gates.requests.inside
+                while context.gates.requests.inside < inside + 2:  # noqa: ASYNC110 - the gate has no event to wait for
+                    await asyncio.sleep(0)
+                assert (await ask(who)).status_code == 503
+            go.set()
+            assert [(await one).status_code for one in waiting] == [200, 200]
+
+    asyncio.run(run())
+
+
+def test_a_token_s_share_is_a_setting() -> None:
+    """Half of each bound by default, at least one; where there are no tokens everybody is one, and takes all."""
+    one = {"a": {"sha256": "0" * 64, "namespaces": ("*",)}}
+    cases = [
+        (ApiSettings(tokens=one), 64, 32),
+        (ApiSettings(tokens=one, token_share=0.1), 4, 1),
+        (ApiSettings(open=True), 3, 3),
+    ]
+    for api, most, each in cases:
+        gate = serve._gate(api, most)
+        with contextlib.ExitStack() as inside:
+            for _ in range(each):
+                inside.enter_context(gate.entered("a"))
+            with pytest.raises(TooBusy):
+                inside.enter_context(gate.entered("a"))
+
+
+def test_however_many_ask_whether_it_is_ready_the_stores_are_asked_once() -> None:
+    """Everybody may ask without a token: a flood costs one look a second, and who goes away takes nobody along."""
+
+    async def run() -> None:
+        now_s, looks, go = [0.0], [0], asyncio.Event()
+
+        async def slow() -> None:
+            looks[0] += 1
+            await go.wait()
+
+        readiness = Readiness(now_s=lambda: now_s[0])
+        readiness.checks["qdrant"] = slow
+        asking = [asyncio.create_task(readiness.looked_at()) for _ in range(50)]
+        while not looks[0]:  # noqa: ASYNC110 - the check has no other sign
+            await asyncio.sleep(0)
+        asking.pop().cancel()
+        go.set()
+        assert all(found["qdrant"]["ok"] for found in await asyncio.gather(*asking))
+        assert looks[0] == 1
+        now_s[0] = 0.9
+        await readiness.looked_at()
+        assert looks[0] == 1
+        now_s[0] = 1.1
+        await readiness.looked_at()
+        assert looks[0] == 2
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("place", [["2026-03-04T00:00:00", "x"], ["2026-03-04T00:00:00Z"], "x", [1, 2]])
+def test_a_cursor_that_is_none_of_ours_is_refused(place: object) -> None:
+    """400, also for a time without a zone, which could be compared with nothing."""
+    with pytest.raises(Problem) as refused:
+        from_cursor(to_cursor(place), asking.Place)
+    assert (refused.value.status_code, refused.value.code) == (400, "bad_request")
+    place_of_ours = asking.Place(datetime(2026, 3, 4, tzinfo=UTC), "x")
+    assert from_cursor(to_cursor(place_of_ours), asking.Place) == place_of_ours

@@ -59,7 +59,7 @@ def asked(ask: Callable[[httpx.AsyncClient, Kept], Awaitable[Any]], **api: Any) 
     transport = httpx.ASGITransport(make_app(cast(ApiContext, context)))
 
     async def run() -> Any:
-        async with httpx.AsyncClient(transport=transport, base_url="http://api.test") as client:
+        async with httpx.AsyncClient(transport=transport, base_url="http://127.0.0.1:8080") as client:
             return await ask(client, outbox)
 
     return asyncio.run(run())

@@ -7,10 +7,13 @@ exist; a namespace that a request names itself is refused alike whether or not t
 import hashlib
 import hmac
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Final
+from urllib.parse import urlsplit
 
 import msgspec
 from fastapi import Request
+from starlette.datastructures import Headers
 
 from factsieve.api.problems import Problem
 from factsieve.assembly.settings_groups import ApiSettings
@@ -90,6 +93,31 @@ def presented_token(request: Request) -> str | None:
     if path == PAGE_PATH or path.startswith(PAGE_PATH + "/"):
         return request.cookies.get(COOKIE) or None
     return None
+
+
+def is_from_elsewhere(method: str, headers: Headers) -> bool:
+    """Return whether a request to an API without tokens may be another site's, made by a browser on this machine.
+
+    Such a site can give its own name this machine's address (DNS rebinding), which the header Host tells; and it can send what needs no
+    answer to be read, which browsers tell of in Origin and Sec-Fetch-Site.
+    """
+    host = headers.get("host", "")
+    if not _is_of_this_machine(host):
+        return True
+    if method in ("GET", "HEAD", "OPTIONS"):
+        return False
+    origin = headers.get("origin", "null")
+    if origin != "null" and urlsplit(origin).netloc.lower() != host.lower():
+        return True
+    return headers.get("sec-fetch-site", "none") not in ("none", "same-origin")
+
+
+def _is_of_this_machine(host: str) -> bool:
+    try:
+        name = (urlsplit(f"//{host}").hostname or "").rstrip(".")
+        return name == "localhost" or name.endswith(".localhost") or ip_address(name).is_loopback
+    except ValueError:
+        return False
 
 
 def maybe_caller(request: Request) -> Caller | None:

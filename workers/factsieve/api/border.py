@@ -15,6 +15,7 @@ from fastapi import Request
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from factsieve.api.access import is_from_elsewhere, presented_token
 from factsieve.api.context import ApiContext
 from factsieve.api.limits import Gate, TooBusy
 from factsieve.api.problems import REQUEST_ID, Problem, as_problem, problem_response
@@ -79,12 +80,23 @@ class Border:
 
     async def _guarded(self, passage: "_Passage", headers: Headers, kind: Kind) -> None:
         passage.check_length(headers.get("content-length"))
+        if self._context.settings.api.open and is_from_elsewhere(passage.scope["method"], headers):
+            raise Problem(
+                403,
+                "bad_request",
+                "without tokens this API answers to programs and pages of this machine alone: address it as 127.0.0.1 or localhost",
+            )
         with ExitStack() as inside:
             gate = self._gate(kind)
             if gate is not None:
-                inside.enter_context(gate.entered())
+                inside.enter_context(gate.entered(self._name_of(passage.scope)))
             async with asyncio.timeout(self._limit_s(kind, passage.scope["path"])):
                 await self._app(passage.scope, passage.receive, passage.send)
+
+    def _name_of(self, scope: Scope) -> str:
+        """Return the name of the token that a request came with; all those without a known one are one caller."""
+        found = self._context.tokens.caller_of(presented_token(Request(scope)))
+        return "" if found is None else found.name
 
     def _limit_s(self, kind: Kind, path: str) -> float | None:
         api = self._context.settings.api

@@ -1,7 +1,6 @@
 """What every endpoint works with, made once per process."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -9,6 +8,7 @@ from fastapi import Request
 
 from factsieve.api.access import Tokens
 from factsieve.api.limits import Gate, TokenBuckets
+from factsieve.api.readiness import Readiness
 from factsieve.assembly.settings import Settings
 from factsieve.assembly.wiring import Stores
 from factsieve.operations.connected import Connected
@@ -49,7 +49,7 @@ class ApiContext:
     limits: Limits
     gates: Gates
     writes: TokenBuckets
-    ready: dict[str, Callable[[], Awaitable[object]]] = field(default_factory=dict)
+    readiness: Readiness = field(default_factory=Readiness)
     closing: asyncio.Event = field(default_factory=asyncio.Event)
 
 

@@ -1,7 +1,7 @@
 """Bounds of the API: how much is under way at once, and how much a token may write."""
 
 import math
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
@@ -25,22 +25,31 @@ class TooFast(Exception):
 
 
 class Gate:
-    """Lets at most `most` callers in at once. It has no queue: beyond that the answer is no, at once."""
+    """Lets at most `most` requests in at once, `each` of one caller (None: all of them).
 
-    def __init__(self, most: int) -> None:
+    It has no queue: beyond that the answer is no, at once.
+    """
+
+    def __init__(self, most: int, each: int | None = None) -> None:
         self._most = most
+        self._each = most if each is None else each
+        self._of: Counter[str] = Counter()
         self.inside = 0
 
     @contextmanager
-    def entered(self) -> Iterator[None]:
+    def entered(self, caller: str = "") -> Iterator[None]:
         """Be inside for the length of the context. Raises TooBusy."""
-        if self.inside >= self._most:
+        if self.inside >= self._most or self._of[caller] >= self._each:
             raise TooBusy
         self.inside += 1
+        self._of[caller] += 1
         try:
             yield
         finally:
             self.inside -= 1
+            self._of[caller] -= 1
+            if not self._of[caller]:
+                del self._of[caller]  # those who left are not remembered
 
 
 class TokenBuckets:

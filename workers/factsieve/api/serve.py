@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from factsieve import __version__
 from factsieve.adapters.clock import SystemClock
 from factsieve.adapters.kafka_outbox import KafkaOutbox
+from factsieve.adapters.kafka_probe import explain
 from factsieve.adapters.rules_judge import RulesJudge
 from factsieve.api.access import Tokens
 from factsieve.api.app import make_app
@@ -23,6 +24,7 @@ from factsieve.api.context import ApiContext, Gates
 from factsieve.api.limits import Gate, TokenBuckets
 from factsieve.assembly.judges import Judges, build_judges
 from factsieve.assembly.settings import Settings
+from factsieve.assembly.settings_groups import ApiSettings
 from factsieve.assembly.wiring import Stores, build_window, engine_settings
 from factsieve.core.errors import BadSettings, Transient
 from factsieve.engine.check import Checker
@@ -91,7 +93,7 @@ async def open_context(connected: Connected) -> AsyncIterator[ApiContext]:
         opened.push_async_callback(decisions.stop)
         await decisions.start()
         context = _context(connected, own, stores, window, judges, outbox, decisions, metrics)
-        context.ready |= {
+        context.readiness.checks |= {
             "qdrant": stores.facts.check,
             "ledger": stores.ledger.check,
             "decision_log": lambda: _followed(decisions),
@@ -159,9 +161,14 @@ def _context(
         metrics=metrics,
         clock=clock,
         limits=engine.limits,
-        gates=Gates(Gate(api.max_checks), Gate(api.max_requests), Gate(api.max_streams)),
+        gates=Gates(_gate(api, api.max_checks), _gate(api, api.max_requests), _gate(api, api.max_streams)),
         writes=TokenBuckets(per_s=api.writes_per_s, burst=api.write_burst, now_s=time.monotonic),
     )
+
+
+def _gate(api: ApiSettings, most: int) -> Gate:
+    """Return a gate that one token alone can not fill; without tokens everybody is one caller."""
+    return Gate(most) if api.open else Gate(most, max(1, int(most * api.token_share)))
 
 
 async def _followed(decisions: DecisionLog) -> bool:
@@ -231,6 +238,9 @@ def make_server(app: FastAPI, context: ApiContext) -> Server:
 
 
 async def _serve(connected: Connected) -> int:
+    refused = await explain(connected.kafka.servers, connected.kafka.security)
+    if refused is not None:
+        raise refused
     async with open_context(connected) as context:
         server = make_server(make_app(context), context)
         scheme = "https" if server.config.is_ssl else "http"

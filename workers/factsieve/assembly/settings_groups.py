@@ -442,6 +442,8 @@ class ApiSettings(Group):
     """Other requests under way at most; 503 beyond, at once."""
     max_streams: int = Field(default=64, ge=1)
     """Live streams of decisions at most; 503 beyond."""
+    token_share: float = Field(default=0.5, gt=0, le=1)
+    """The share of each of these three that one token may take, so that it keeps nobody else out; all without a token are as one."""
     max_batch: int = Field(default=500, ge=1)
     """Candidates in one request at most."""
     writes_per_s: float = Field(default=100.0, gt=0)

@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -37,7 +37,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 class Place(msgspec.Struct, frozen=True, array_like=True):
     """Where a page ended: the last fact on it."""
 
-    valid_from: datetime
+    valid_from: Annotated[datetime, msgspec.Meta(tz=True)]
     point_id: str
 
 

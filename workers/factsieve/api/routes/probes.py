@@ -1,20 +1,17 @@
 """`/healthz`, `/readyz` and `/metrics`: of this process, with nothing of any fact in it."""
 
-import asyncio
-import time
 from typing import Annotated, Any, Final
 
 from fastapi import APIRouter, Depends, Request, Response
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
 from factsieve.api.access import Caller, caller
-from factsieve.api.context import ApiContext, current
+from factsieve.api.context import current
 from factsieve.api.problems import Problem
 from factsieve.api.replies import described, problems, reply
 
 router = APIRouter(tags=["health"])
 
-CHECK_TIMEOUT_S: Final = 3.0
 _STATUS: Final[dict[str, Any]] = {
     "type": "object",
     "required": ["status", "checks"],
@@ -45,20 +42,9 @@ async def healthz() -> Response:
 )
 async def readyz(request: Request) -> Response:
     """Return whether stores and brokers answer, by name; what is wrong with one is in the log alone."""
-    context = current(request)
-    results = await asyncio.gather(*(_checked(context, name) for name in context.ready))
-    checks = dict(zip(context.ready, results, strict=True))
-    ok = all(result["ok"] for result in results)
+    checks = await current(request).readiness.looked_at()
+    ok = all(one["ok"] for one in checks.values())
     return reply({"status": "ok" if ok else "unavailable", "checks": checks}, 200 if ok else 503)
-
-
-async def _checked(context: ApiContext, name: str) -> dict[str, Any]:
-    began = time.perf_counter()
-    try:
-        ok = await asyncio.wait_for(context.ready[name](), CHECK_TIMEOUT_S) is not False
-    except Exception:  # a check says by any exception that something is wrong
-        ok = False
-    return {"ok": ok, "duration_ms": round((time.perf_counter() - began) * 1000, 3)}
 
 
 @router.get(
