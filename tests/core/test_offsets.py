@@ -56,6 +56,7 @@ class Tracking(RuleBasedStateMachine):
         before_head = [o for o in self.seen if not incomplete or o < incomplete[0]]
         assert self.tracker.committable() == (before_head[-1] + 1 if before_head else None)
         assert self.tracker.incomplete == len(incomplete)
+        assert self.tracker.followed == len([o for o in self.seen if incomplete and o >= incomplete[0]])
         assert self.tracker.head == (incomplete[0] if incomplete else None)
         assert self.tracker.highest_seen == (self.seen[-1] if self.seen else None)
         assert self.tracker.highest_succeeded == (max(self.finished) if self.finished else None)

@@ -1,0 +1,40 @@
+"""Which files are broken, and which tests have to notice."""
+
+from typing import Final
+
+from mutation.trial import Target
+
+_ENGINE: Final = (
+    "tests/engine/test_engine.py",
+    "tests/mutation/seeds_hold.py",
+    "tests/engine/test_replays.py",
+    "tests/engine/test_reports.py",
+    "tests/engine/test_recovery.py",
+    "tests/engine/test_erase_recovery.py",
+    "tests/engine/test_dialogues.py",
+    "tests/engine/test_downstream.py",
+    "tests/engine/test_commands.py",
+    "tests/engine/test_limits.py",
+    "tests/engine/test_poison.py",
+    "tests/engine/test_equivalence.py",
+    "tests/engine/test_command_properties.py",
+)
+_PACKAGE: Final = "workers/factsieve"
+
+
+def _engine(room: str, name: str, own: tuple[str, ...] = ()) -> Target:
+    rest = tuple(test for test in _ENGINE if test not in own)
+    return Target(f"factsieve.{room}.{name}", f"{_PACKAGE}/{room}/{name}.py", (*own, *rest))
+
+
+TARGETS: Final = {
+    "offsets": Target("factsieve.core.offsets", f"{_PACKAGE}/core/offsets.py", ("tests/core/test_offsets.py",)),
+    "timeline": _engine("core", "timeline", ("tests/core/test_timeline.py", "tests/engine/test_dialogues.py")),
+    "batcher": _engine("engine", "batcher", ("tests/engine/test_batcher.py",)),
+    "lane": _engine("engine", "lane"),
+    "wave": _engine("engine", "wave"),
+    "perform": _engine("engine", "perform"),
+    "overlay": _engine("engine", "overlay", ("tests/engine/test_equivalence.py",)),
+    "engine": _engine("engine", "engine"),
+    "poison": _engine("engine", "poison", ("tests/engine/test_poison.py",)),
+}
