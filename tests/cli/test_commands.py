@@ -101,6 +101,8 @@ def test_the_version_is_that_of_the_package(tmp_path: Path) -> None:
         (("remember", "a", "--file", "b"), "give statements or --file"),
         (("remember", "--file", "absent.jsonl"), "absent.jsonl"),
         (("decide", "--input", "absent.jsonl", "--output", "out.jsonl"), "absent.jsonl"),
+        (("decide", "--input", "-", "--output", "absent/out.jsonl"), "there is no folder absent"),
+        (("decide", "--input", "-", "--output", "."), "it is a folder"),
         (("facts", "--as-of", "yesterday"), "'yesterday' is no time"),
         (("facts", "--like", "x", "--known-at", "2026-01-01"), "--like"),
         (("history", "no-id"), "'no-id' is no fact id"),
@@ -131,6 +133,7 @@ def test_wrong_usage_ends_with_2_and_names_the_value(words: tuple[str, ...], sai
         ("dlt", "list"),
         ("dlt", "redrive", "--all"),
         ("compact",),
+        ("worker",),
     ],
     ids=" ".join,
 )

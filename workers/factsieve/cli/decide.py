@@ -1,6 +1,7 @@
 """`factsieve decide`: the same engine in one process, without services, from file to file."""
 
 import asyncio
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -53,6 +54,7 @@ def decide(
     """
     overrides = overrides_of(assignments) | ({"judge.name": judge} if judge is not None else {})
     now = datetime.now(UTC)
+    _check_target(target)
     with open_input(source) as stream:
         lines = list(read_lines(stream, default_namespace=namespace, now=now))
     decisions = asyncio.run(decide_lines(lines, overrides, config, now))
@@ -60,7 +62,7 @@ def decide(
     console = err()
     refused = [decision for decision in decisions if decision["decision"] is None]
     for decision in refused[:MAX_ERRORS_SHOWN]:
-        console.print(f"refused: {decision['error']['message']}", style="red", markup=False)
+        console.print(f"refused: {decision['error']['message']}", style="red", markup=False, soft_wrap=True)
     if len(refused) > MAX_ERRORS_SHOWN:
         console.print(f"... and {len(refused) - MAX_ERRORS_SHOWN} more refused", markup=False)
     console.print(summary(count(decisions)))
@@ -114,6 +116,19 @@ def _record(line: Line, offset: int, topics: Topics, now: datetime) -> Record:
     headers = cloud_event_headers(CANDIDATE, line.event_id or "", now, ce_source=CE_SOURCE) if named else ()
     key, value = line.namespace.encode("utf-8", "surrogatepass"), line.encode()
     return Record(topics.candidates, 0, offset, times.to_ms(now), key, value, headers)
+
+
+def _check_target(target: str) -> None:
+    """Complain of an output that can not be written now, and not after hours of deciding. Raises BadSettings."""
+    path = Path(target)
+    if target == "-" or (path.exists() and not path.is_dir() and os.access(path, os.W_OK)):
+        return
+    if path.is_dir():
+        raise BadSettings(f"output {target} can not be written: it is a folder. Name a file, or - for standard output")
+    if not path.parent.is_dir():
+        raise BadSettings(f"output {target} can not be written: there is no folder {path.parent}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK):
+        raise BadSettings(f"output {target} can not be written: permission denied")
 
 
 def _write(target: str, decisions: Sequence[Decision]) -> None:

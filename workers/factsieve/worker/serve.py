@@ -22,6 +22,7 @@ from factsieve.assembly.settings import Settings
 from factsieve.assembly.wiring import build_engine, build_window, open_stores
 from factsieve.core.errors import Transient
 from factsieve.engine.engine import Engine
+from factsieve.operations.stores import naming_qdrant
 from factsieve.ports import Embedder
 from factsieve.telemetry import log as telemetry_log
 from factsieve.telemetry.metrics import Metrics
@@ -255,7 +256,8 @@ def run(settings: Settings) -> int:
     """Run a worker until it is asked to stop; return the exit code (0, 1 a bug, 2 settings, 3 a service out of reach)."""
     telemetry_log.configure(format=settings.log.format, level=settings.log.level)
     try:
-        return asyncio.run(_serve(settings))
+        with naming_qdrant(settings):
+            return asyncio.run(_serve(settings))
     except Transient as error:
         log.error("service_unreachable", service=error.service, error=str(error))
         return EXIT_UNREACHABLE
