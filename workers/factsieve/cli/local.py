@@ -73,6 +73,8 @@ def serving(
         environment=environment_of({**settings, "api.host": "127.0.0.1"}, config),
         port=port,
     )
+    if chosen.tls_cert_file is not None:
+        api.speak_tls()
     try:
         api.start(timeout_s=READY_TIMEOUT_S)
         yield api
@@ -100,11 +102,7 @@ def environment_of(settings: Mapping[str, object], config: Path | None) -> dict[
 
 def addresses(stack: LocalStack, worker: WorkerService, api: ApiService | None) -> dict[str, str]:
     """Return where everything listens, by name. `api` None: what it needs is not installed."""
-    http = (
-        "not there: pip install 'factsieve[api]' brings it"
-        if api is None
-        else f"http://{api.address}/activity (and /docs)"
-    )
+    http = "not there: pip install 'factsieve[api]' brings it" if api is None else f"{api.url}/activity (and /docs)"
     return {
         "api": http,
         "kafka": stack.kafka_bootstrap,

@@ -1,6 +1,7 @@
 """Worker and API as further services of the local stack: processes of their own, awaited until ready, stopped in order."""
 
 import os
+import ssl
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -24,6 +25,8 @@ class OwnService(Service):
     """The command."""
     port_variable: ClassVar[str]
     """The variable that says where it listens."""
+    tls: ssl.SSLContext | None = None
+    """How it is spoken to, where it has a certificate."""
 
     def __init__(
         self,
@@ -43,7 +46,7 @@ class OwnService(Service):
 
     def answers(self) -> bool:
         """Tell whether `/readyz` says yes."""
-        return b" 200 " in ask(self.port, _READY, timeout_s=3.0).split(b"\r\n", 1)[0]
+        return b" 200 " in ask(self.port, _READY, timeout_s=3.0, tls=self.tls).split(b"\r\n", 1)[0]
 
     def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """Let it finish what is under way; kill it if it has not ended by then."""
@@ -67,3 +70,14 @@ class ApiService(OwnService):
     name: ClassVar[str] = "api"
     words: ClassVar[tuple[str, ...]] = ("api",)
     port_variable: ClassVar[str] = "FACTSIEVE_API__PORT"
+
+    def speak_tls(self) -> None:
+        """Ask it over TLS from now on, whatever its certificate says: it is our own child, and was made for the name that others use."""
+        self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        self.tls.check_hostname = False
+        self.tls.verify_mode = ssl.CERT_NONE
+
+    @property
+    def url(self) -> str:
+        """Return where it listens."""
+        return f"{'http' if self.tls is None else 'https'}://{self.address}"

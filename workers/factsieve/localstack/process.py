@@ -6,6 +6,7 @@ import queue
 import random
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import threading
@@ -66,9 +67,12 @@ def _first_ephemeral_port() -> int:
     return first if first > 12_000 else 32_000
 
 
-def ask(port: int, message: bytes, *, timeout_s: float = 1.0) -> bytes:
+def ask(port: int, message: bytes, *, timeout_s: float = 1.0, tls: ssl.SSLContext | None = None) -> bytes:
     """Send `message` to a loopback port and return the first bytes of the answer (b"" if it closed). Raises OSError."""
-    with socket.create_connection((LOOPBACK, port), timeout=timeout_s) as connection:
+    with (
+        socket.create_connection((LOOPBACK, port), timeout=timeout_s) as plain,
+        plain if tls is None else tls.wrap_socket(plain) as connection,
+    ):
         connection.sendall(message)
         return connection.recv(4096)
 
