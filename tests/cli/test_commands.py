@@ -150,6 +150,7 @@ def test_a_service_out_of_reach_ends_with_3_and_names_its_address(words: tuple[s
     assert done.returncode == 3, done.stderr
     assert nowhere in done.stderr.replace("\n", "")
     assert "Traceback" not in done.stderr
+    assert "AddressFamily" not in done.stderr
 
 
 @pytest.mark.parametrize(("words", "code"), [(("facts",), 3), (("retract", "x"), 2)], ids=["facts", "retract"])

@@ -1,6 +1,7 @@
 """How a Kafka client reaches its brokers: addresses, TLS and SASL, as options of aiokafka's clients."""
 
 import asyncio
+import re
 import ssl
 from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import contextmanager
@@ -132,12 +133,15 @@ async def stop_within(client: AIOKafkaClient, stop: Coroutine[Any, Any, object],
 
 
 def describe(error: BaseException) -> str:
-    """Return an error's class and text."""
+    """Return an error's class and text; of brokers that do not answer their addresses, as people write them."""
     text = str(error)
+    if "Unable to bootstrap" in text:
+        return "no broker answers at " + ", ".join(f"{host}:{port}" for host, port in _TRIED.findall(text))
     name = type(error).__name__
     return text if text.startswith(name) or name in text else f"{name}: {text}" if text else name
 
 
+_TRIED: Final = re.compile(r"\('([^']*)', (\d+)")
 _FETCH_MS: Final = 1_000
 
 
