@@ -1,6 +1,7 @@
 """Our own processes in the local stack: asked whether they are ready in the way in which they listen."""
 
 import ssl
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -9,7 +10,10 @@ from pathlib import Path
 import pytest
 import trustme
 
+from factsieve.assembly.settings import load_settings
+from factsieve.cli import local
 from factsieve.cli.worker_service import ApiService
+from factsieve.localstack.stack import LocalStack, StackConfig
 
 
 class Ready(BaseHTTPRequestHandler):
@@ -53,3 +57,33 @@ def test_an_api_with_a_certificate_is_asked_over_tls(tls_port: int, tmp_path: Pa
     api.speak_tls()
     assert api.answers()
     assert api.url == f"https://127.0.0.1:{tls_port}"
+
+
+class Saying(ApiService):
+    """Says in which folder it runs, in the place of running the command."""
+
+    def command(self) -> list[str]:
+        return [sys.executable, "-c", "import os; print(os.getcwd())"]
+
+
+def test_relative_paths_of_the_settings_mean_the_user_s_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`embedder.path = "models/mine"` is found by `up` where `decide` finds it, too."""
+    (tmp_path / "project").mkdir()
+    (tmp_path / "state").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    service = Saying(folder=tmp_path / "state", log_path=tmp_path / "state" / "api.log", environment={}, port=1)
+    service._spawn()
+    assert service._child is not None
+    service._child.wait(60)
+    assert service.log_path.read_text().strip() == str(tmp_path / "project")
+
+
+@pytest.mark.parametrize("given", [None, "elsewhere"])
+def test_marks_lie_with_their_stack_unless_the_settings_say_otherwise(given: str | None, tmp_path: Path) -> None:
+    """Two stacks that are started from one folder do not read each other's."""
+    config = tmp_path / "factsieve.toml"
+    config.write_text("" if given is None else f'[worker]\nstate_dir = "{given}"\n')
+    stack = LocalStack(StackConfig(state_dir=tmp_path / "state"))
+    (tmp_path / "state").mkdir()
+    settings = load_settings(local._settings(stack, {}, config), path=config)
+    assert settings.worker.state_dir == (tmp_path / "state" if given is None else Path(given))

@@ -85,8 +85,11 @@ def serving(
 def _settings(stack: LocalStack, overrides: Mapping[str, object], config: Path | None) -> dict[str, object]:
     """Return the settings for processes over a stack: its addresses and its operator key, and `overrides` over them."""
     settings = {**local_overrides(stack), **overrides}
-    if not load_settings(settings, path=config).commands.keys:
+    chosen = load_settings(settings, path=config)
+    if not chosen.commands.keys:
         settings |= key_overrides(make_key(stack.state_dir))
+    if "state_dir" not in chosen.worker.model_fields_set:
+        settings["worker.state_dir"] = str(stack.state_dir)  # several stacks may run from one folder
     return settings
 
 

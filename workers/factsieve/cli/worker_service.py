@@ -48,6 +48,11 @@ class OwnService(Service):
         """Tell whether `/readyz` says yes."""
         return b" 200 " in ask(self.port, _READY, timeout_s=3.0, tls=self.tls).split(b"\r\n", 1)[0]
 
+    @property
+    def working_dir(self) -> Path:
+        """Return the user's folder: relative paths in the settings mean the same here as in any other command."""
+        return Path.cwd()
+
     def stop(self, *, timeout_s: float = STOP_TIMEOUT_S) -> None:
         """Let it finish what is under way; kill it if it has not ended by then."""
         super().stop(timeout_s=timeout_s)

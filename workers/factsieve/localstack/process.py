@@ -257,12 +257,17 @@ class Service(ABC):
                     stdin=subprocess.DEVNULL,
                     stdout=log,
                     stderr=subprocess.STDOUT,
-                    cwd=self.folder,
+                    cwd=self.working_dir,
                     env=self._environment(),
                     start_new_session=True,  # Ctrl-C is for the process in front, which stops its services in order
                 )
             )
         self._on_spawn()
+
+    @property
+    def working_dir(self) -> Path:
+        """Return the folder in which it runs."""
+        return self.folder
 
     def _environment(self) -> dict[str, str]:
         return dict(os.environ)
