@@ -135,8 +135,8 @@ async def stop_within(client: AIOKafkaClient, stop: Coroutine[Any, Any, object],
 def describe(error: BaseException) -> str:
     """Return an error's class and text; of brokers that do not answer their addresses, as people write them."""
     text = str(error)
-    if "Unable to bootstrap" in text:
-        return "no broker answers at " + ", ".join(f"{host}:{port}" for host, port in _TRIED.findall(text))
+    if "Unable to bootstrap" in text and (tried := _TRIED.findall(text)):
+        return "no broker answers at " + ", ".join(f"{host}:{port}" for host, port in tried)
     name = type(error).__name__
     return text if text.startswith(name) or name in text else f"{name}: {text}" if text else name
 
