@@ -34,7 +34,7 @@ TARGETS: Final = {
     "lane": _engine("engine", "lane"),
     "wave": _engine("engine", "wave"),
     "perform": _engine("engine", "perform"),
-    "overlay": _engine("engine", "overlay", ("tests/engine/test_equivalence.py",)),
+    "overlay": _engine("engine", "overlay", ("tests/engine/test_overlay.py", "tests/engine/test_equivalence.py")),
     "engine": _engine("engine", "engine"),
-    "poison": _engine("engine", "poison", ("tests/engine/test_poison.py",)),
+    "poison": _engine("engine", "poison", ("tests/engine/test_quarantine.py", "tests/engine/test_poison.py")),
 }
