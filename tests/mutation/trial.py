@@ -70,7 +70,8 @@ def _run(target: Target, source: str, limit_s: float | None, folder: Path) -> tu
     with tempfile.TemporaryDirectory(prefix="factsieve-mutant-") as own:
         mutated, output = Path(own) / "mutated.py", Path(own) / "output"
         mutated.write_text(source, encoding="utf-8")
-        environment = os.environ | {
+        mine = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
+        environment = mine | {
             MODULE: target.module,
             SOURCE: str(mutated),
             "PYTHONDONTWRITEBYTECODE": "1",
