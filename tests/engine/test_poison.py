@@ -15,6 +15,7 @@ from factsieve.core.policy import Policy
 from factsieve.engine import engine as engine_module
 from factsieve.engine.engine import Engine
 from factsieve.engine.poison import PoisonSettings
+from factsieve.engine.ports import QuietObserver
 from factsieve.ports import Vector
 from tests.engine.harness import ToyEmbedder, World, always
 
@@ -433,9 +434,14 @@ def test_a_ledger_that_takes_nothing_is_an_outage() -> None:
             return await super().insert(records)
 
     async def main() -> None:
+        class Noting(QuietObserver):
+            def waited(self, service: str, error: str) -> None:
+                awaited.add(service)
+
+        awaited: set[str] = set()
         world = World()
         world.ledger = ledger = Full()
-        engine = Engine(world.ports(), world.settings)
+        engine = Engine(world.ports(), world.settings, Noting())
         done: list[int] = []
         await engine.submit(world.record("the first statement"), lambda: done.append(0))
         await until(lambda: done)
@@ -445,6 +451,7 @@ def test_a_ledger_that_takes_nothing_is_an_outage() -> None:
         await until(lambda: ledger.tries >= 40)
         assert done == [0]
         assert world.outbox.of("candidate-facts-dlt") == []
+        assert awaited == {"ledger"}, "the watchdog is told why nothing gets done"
         ledger.full = False
         assert await engine.drain(None, 60.0)
         assert done == [0, 1, 2, 3]

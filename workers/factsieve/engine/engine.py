@@ -227,9 +227,10 @@ class Engine:
         [prepared] = await wave.prepare([(item, event)])
         await wave.decide(prepared, pending=False)
         if (recorded := self._quarantine.last_recorded) is not None:
-            await self._gathered.insert.many(
-                [recorded]
-            )  # insert-only: nothing changes, and a store that takes nothing says so
+            try:
+                await self._gathered.insert.many([recorded])  # insert-only: nothing changes
+            except Bug as error:
+                raise Transient("ledger", f"a record that is there can not be inserted again: {error}") from error
 
     def _check_partition(self, record: Record) -> None:
         """Notice a key outside its partition: its namespace has two writers. Raises BadInput where that is to be refused."""

@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 import structlog
 
-from factsieve.core.errors import BadInput, Bug, FactsieveError
+from factsieve.core.errors import BadInput, Bug, FactsieveError, Transient
 from factsieve.engine.ports import Observer
 
 log = structlog.get_logger(__name__)
@@ -75,6 +75,8 @@ class Quarantine:
         trouble = await asyncio.shield(self._asked)  # shared: many lanes may fail at once
         if trouble is not None:
             self._observer.probe_failed(type(trouble).__name__)
+            if isinstance(trouble, Transient):
+                self._observer.waited(trouble.service, str(trouble))  # an outage, in which nobody is to be restarted
             log.error("probe_failed", error=repr(trouble), event_error=repr(error))
             return False
         if self._in_a_row >= self.settings.in_a_row:
