@@ -9,6 +9,7 @@ from fastapi import Request
 from factsieve.api.access import Tokens
 from factsieve.api.limits import Gate, TokenBuckets
 from factsieve.api.readiness import Readiness
+from factsieve.assembly.judges import Judges
 from factsieve.assembly.settings import Settings
 from factsieve.assembly.wiring import Stores
 from factsieve.operations.connected import Connected
@@ -43,6 +44,7 @@ class ApiContext:
     outbox: Outbox
     orders: "OrderDesk"
     checker: "Checker"
+    judges: Judges
     tokens: Tokens
     metrics: Metrics
     clock: Clock

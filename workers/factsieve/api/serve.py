@@ -157,6 +157,7 @@ def _context(
             batch_items=engine.batch_items,
             observer=metrics,
         ),
+        judges=judges,
         tokens=Tokens(api),
         metrics=metrics,
         clock=clock,

@@ -24,6 +24,7 @@ from factsieve.wire.topics import Topics
 from factsieve.wire.values import change_value
 
 if TYPE_CHECKING:
+    from factsieve.assembly.judges import Judges
     from factsieve.assembly.settings import Settings
     from factsieve.assembly.wiring import Stores
     from factsieve.ports import FactStore, Ledger
@@ -90,22 +91,27 @@ def signed(topics: Topics, order: Order, ce_id: str, key: tuple[str, bytes]) -> 
     )
 
 
-async def preview(settings: "Settings", stores: "Stores", order: Order) -> Decision:
-    """Return the outcome that an order would have now, and the changes that it would make; reads only."""
+async def preview(settings: "Settings", stores: "Stores", order: Order, *, judges: "Judges | None" = None) -> Decision:
+    """Return the outcome that an order would have now, and the changes that it would make; reads only.
+
+    Where the order asks a judge: one of `judges`, which stay open, else one that is made for this. Raises BadSettings where it can not be
+    made, Transient.
+    """
     from factsieve.adapters.clock import SystemClock
     from factsieve.adapters.rules_judge import RulesJudge
-    from factsieve.assembly.judges import Judges, build_judges
+    from factsieve.assembly.judges import Judges as Made
+    from factsieve.assembly.judges import build_judges
     from factsieve.engine.commands import Issue, Planner
     from factsieve.engine.commands import Stores as Read
     from factsieve.engine.desk import HoldSettings, JudgeDesk
     from factsieve.engine.ports import QuietObserver
 
     async with AsyncExitStack() as opened:
-        if order.body.get("ask"):
+        if not order.body.get("ask"):
+            judges = Made(RulesJudge(), RulesJudge())  # nobody is asked
+        elif judges is None:
             judges = build_judges(settings, profile=settings.threshold_profile())
-        else:
-            judges = Judges(RulesJudge(), RulesJudge())  # nobody is asked
-        opened.push_async_callback(judges.close)
+            opened.push_async_callback(judges.close)
         desk = JudgeDesk(judges.judge, judges.local, SystemClock(), QuietObserver(), HoldSettings(0.0, 0.1))
         planner = Planner(Read(stores.facts, stores.ledger, stores.embedder), settings.policies(), desk)
         issue = Issue(

@@ -164,7 +164,8 @@ async def _give(
     if dry_run:
         if order.body.get("ask"):
             context.writes.take(who.name, 1)
-        return reply(_document(order, await preview(context.settings, context.stores, order), None))
+        told = await preview(context.settings, context.stores, order, judges=context.judges)
+        return reply(_document(order, told, None))
     try:
         context.orders.check()
     except BadSettings as error:
