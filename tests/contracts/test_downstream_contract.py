@@ -244,8 +244,18 @@ def test_what_is_sent_for_a_named_vector() -> None:
         ({}, []),
         ({"size": SIZE, "distance": "Cosine"}, [{"id": 1}]),
         ({"size": SIZE, "distance": "Cosine"}, [{"id": 1, "score": "high"}]),
+        ({"size": SIZE}, []),
+        (["size"], []),
     ],
-    ids=["another measure", "named vectors", "no vectors", "no score", "a score that is no number"],
+    ids=[
+        "another measure",
+        "named vectors",
+        "no vectors",
+        "no score",
+        "a score that is no number",
+        "no measure",
+        "a list",
+    ],
 )
 def test_odd_answers_are_done_without(vectors: dict[str, Any], points: list[dict[str, Any]]) -> None:
     """Whatever it says that can not be used: nothing is raised, and it is named as missing."""

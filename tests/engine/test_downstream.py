@@ -11,8 +11,8 @@ from factsieve.core.downstream import Foreign
 from factsieve.core.facts import Kind, Status, round_similarity
 from factsieve.core.policy import Policies, Policy
 from factsieve.operations.whatif import Askers, Foreseer, Logbook
-from factsieve.ports import Look, NeighbourQuery, Wanted
-from tests.engine.harness import Counting, World, always, by_digest, stripped
+from factsieve.ports import Look, NeighbourQuery, Vector, Wanted
+from tests.engine.harness import Counting, ToyEmbedder, World, always, by_digest, stripped
 
 PORT = "The Harbor API listens on port 8080"
 OTHER_PORT = "The Harbor API listens on port 8081"
@@ -252,3 +252,23 @@ def test_retired_rows_are_found_by_their_vector() -> None:
     query = NeighbourQuery("team", world.embedder.vector(PORT), 16, 0.95, retired=True)
     [hits] = asyncio.run(world.facts.neighbours([query]))
     assert {hit.fact.status for hit in hits if hit.fact} == {Status.PAST, Status.ARCHIVED}
+
+
+def test_a_foreign_text_on_which_something_fails_is_no_fault_of_the_event() -> None:
+    """It is told to ingest, decided like any other, and no dead letter."""
+
+    class Touchy(ToyEmbedder):
+        async def embed(self, texts: Sequence[str]) -> list[Vector]:
+            if BAD in texts:
+                raise ZeroDivisionError("broken")
+            return await super().embed(texts)
+
+    BAD = f"{PORT} \u200b"
+    world = World(policy=Policy(), embedder=Touchy())
+    shelf = Shelf(world, BAD, cut=0.5)
+    (decision,) = fed(world, shelf, PORT)
+    assert decision["decision"] == "add"
+    assert decision["reason"] != "known_downstream"
+    assert decision["downstream"] == {"outcome": "unavailable", "collection": "rag"}
+    assert told(world) == [PORT]
+    assert world.outbox.of("candidate-facts-dlt") == []

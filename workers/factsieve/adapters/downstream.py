@@ -80,6 +80,10 @@ class DownstreamCollection:
             said = f"no answer within {self._timeout_s:g} s" if isinstance(error, TimeoutError) else str(error)
             log.warning("downstream_bypassed", collection=self.name, error=said, breaker=self._breaker.state)
             return None
+        except Exception as error:  # whatever is wrong there, or with its embedder: nothing here is to stop for it
+            self._breaker.failed()
+            log.exception("downstream_failed", collection=self.name, error=repr(error), breaker=self._breaker.state)
+            return None
         except BaseException:
             self._breaker.abandoned()
             raise

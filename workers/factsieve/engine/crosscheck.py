@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from typing import Final
 
+import structlog
+
 from factsieve.core import downstream
 from factsieve.core.alike import same_words
 from factsieve.core.decide import Answer, Ask, Case, LookBack, Ruling, decide
 from factsieve.core.decision import DownstreamNote, DownstreamOutcome
 from factsieve.core.downstream import Foreign
+from factsieve.core.errors import Transient
 from factsieve.core.facts import Kind, Status
 from factsieve.core.policy import Policies
 from factsieve.engine.desk import JudgeDesk
@@ -15,6 +18,8 @@ from factsieve.engine.items import Prepared
 from factsieve.engine.overlay import Overlay
 from factsieve.engine.ports import Gathered, Observer, Ports
 from factsieve.ports import NeighbourQuery, Wanted
+
+log = structlog.get_logger(__name__)
 
 _RETIRED: Final = frozenset({Status.PAST, Status.ARCHIVED, Status.RETRACTED})
 _SAME_TEXT: Final = 0.95
@@ -64,16 +69,25 @@ class CrossCheck:
         if look is None:
             return ruling
         retired: Foreign | None = None
+        missing = list(look.missing)
         for hit in look.hits:
-            if not await self._is_known(case, hit):
+            try:
+                if not await self._is_known(case, hit):
+                    continue
+                if not await self._was_retired(case.candidate.namespace, hit.text, overlay):
+                    return downstream.noted(ruling, _note("known", hit))
+            except Transient:
+                raise  # our own services: asked again
+            except Exception as error:  # somebody else's text, on which something fails, is no fault of the event
+                log.warning("downstream_text_failed", collection=hit.collection, point=hit.point_id, error=repr(error))
+                self._observer.degraded("downstream", f"{hit.collection}: {error!r}")
+                missing.append(hit.collection)
                 continue
-            if not await self._was_retired(case.candidate.namespace, hit.text, overlay):
-                return downstream.noted(ruling, _note("known", hit))
             retired = retired or hit
         if retired is not None:
             return downstream.noted(ruling, _note("retired", retired))
-        if look.missing:
-            return downstream.noted(ruling, DownstreamNote("unavailable", collection=look.missing[0]))
+        if missing:
+            return downstream.noted(ruling, DownstreamNote("unavailable", collection=missing[0]))
         return downstream.noted(ruling, DownstreamNote("absent"))
 
     async def _is_known(self, case: Case, hit: Foreign) -> bool:
