@@ -259,13 +259,13 @@ def test_a_foreign_text_on_which_something_fails_is_no_fault_of_the_event() -> N
 
     class Touchy(ToyEmbedder):
         async def embed(self, texts: Sequence[str]) -> list[Vector]:
-            if BAD in texts:
+            if bad in texts:
                 raise ZeroDivisionError("broken")
             return await super().embed(texts)
 
-    BAD = f"{PORT} \u200b"
+    bad = f"{PORT} \u200b"
     world = World(policy=Policy(), embedder=Touchy())
-    shelf = Shelf(world, BAD, cut=0.5)
+    shelf = Shelf(world, bad, cut=0.5)
     (decision,) = fed(world, shelf, PORT)
     assert decision["decision"] == "add"
     assert decision["reason"] != "known_downstream"
