@@ -255,6 +255,9 @@ def test_a_decision_is_reverted_and_the_revert_undone(live: Live, ops: httpx.Cli
     assert texts() == {"The Harbor API listens on port 8080.", "The Harbor API listens on port 8081."}
     again = ops.post(url, json={"reason": "both are in use"}, headers={"Idempotency-Key": "once"}).json()
     assert again["decision_id"] == done["decision_id"]
+    other = ops.post(url, json={"reason": "another one"}, headers={"Idempotency-Key": "once"})
+    assert (other.status_code, other.json()["code"]) == (409, "refused"), other.text
+    assert "event_id_conflict" in other.json()["detail"]
     undone = ops.post(f"/v1/decisions/{done['decision_id']}/revert")
     assert undone.json()["outcome"] == "applied", undone.text
     assert texts() == {"The Harbor API listens on port 8081."}
