@@ -47,7 +47,7 @@ def find_command(words: list[str]) -> tuple[object, list[str]]:
 def test_every_command_and_option_that_is_named_exists(page: Path) -> None:
     """`factsieve X --option` in a document is a command and an option of it."""
     for line in re.findall(r"(?:^|[\s$;&|/(])factsieve ([a-z-][^\n`]*)", code_of(page)):
-        words = shlex.split(re.split(r" [|>&#;] ?|\s{3,}", line)[0].replace("'", ""), comments=True)
+        words = shlex.split(re.split(r";| [|>&#] ?|\s{3,}", line)[0].replace("'", ""), comments=True)
         if not words or not re.fullmatch(r"[a-z]+(\|[a-z]+)*|--?[a-z-]+", words[0]):
             continue
         command, rest = find_command(words)
@@ -88,6 +88,23 @@ def test_the_architecture_page_names_every_room() -> None:
     package = ROOT / "workers" / "factsieve"
     rooms = {folder.name for folder in package.iterdir() if folder.is_dir() and folder.name != "__pycache__"}
     assert [room for room in sorted(rooms) if f"`{room}/`" not in page] == []
+
+
+def test_the_tour_has_every_command_and_endpoint() -> None:
+    """What a command or endpoint prints can be seen; but for those that run until they are stopped, or fetch gigabytes."""
+    from factsieve.api.endpoint_docs import render
+
+    page = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+    shown = re.findall(r"<!-- transcript: (.*?) -->\n```console\n\$ ", page)
+    commands = {
+        f"{name} {inner}" if inner else name
+        for name, command in COMMANDS.commands.items()
+        for inner in getattr(command, "commands", {"": None})
+    } - {"demo", "up", "down", "worker", "api", "models pull"}
+    assert [one for one in sorted(commands) if not any(re.search(rf"factsieve {one}\b", line) for line in shown)] == []
+    addresses = [re.sub(r"/\{\w+\}", "/[^/? ]+", one) for one in re.findall(r"`(?:GET|POST) (\S+)`", render())]
+    called = " ".join(shown)
+    assert [one for one in addresses if not re.search(rf"\$API{one}[?\" ]", called)] == []
 
 
 def test_every_target_explains_itself() -> None:
