@@ -105,6 +105,18 @@ def test_a_gap_is_not_waited_for():
     assert tracker.committable() == 91
 
 
+def test_the_same_record_can_not_come_in_twice():
+    """The last offset again is as wrong as one before it, done or not."""
+    tracker = OffsetTracker()
+    tracker.started(3)
+    with pytest.raises(Bug, match="offset 3 came after 3"):
+        tracker.started(3)
+    tracker.done(3)
+    with pytest.raises(Bug, match="offset 3 came after 3"):
+        tracker.started(3)
+    assert tracker.committable() == 4
+
+
 def test_a_record_that_never_came_in_can_not_be_done():
     tracker = OffsetTracker()
     with pytest.raises(Bug, match="offset 3"):

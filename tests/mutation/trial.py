@@ -71,14 +71,30 @@ def _run(target: Target, source: str, limit_s: float | None, folder: Path) -> tu
         mutated, output = Path(own) / "mutated.py", Path(own) / "output"
         mutated.write_text(source, encoding="utf-8")
         mine = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
-        environment = mine | {
-            MODULE: target.module,
-            SOURCE: str(mutated),
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT), str(folder)]),
-            "HYPOTHESIS_STORAGE_DIRECTORY": own,
-        }
-        options = ["-p", "mutation.planting", "-p", "no:randomly", "-p", "no:cacheprovider", "-x", "-q", "--tb=line"]
+        environment = (
+            mine
+            | {
+                MODULE: target.module,
+                SOURCE: str(mutated),
+                "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",  # those of other tests take half of the time; those named below suffice
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), str(ROOT), str(folder)]),
+                "HYPOTHESIS_STORAGE_DIRECTORY": own,
+            }
+        )
+        options = [
+            "-p",
+            "mutation.planting",
+            "-p",
+            "_hypothesis_pytestplugin",
+            "-p",
+            "pytest_timeout",
+            "-p",
+            "no:cacheprovider",
+            "-x",
+            "-q",
+            "--tb=line",
+        ]
         with output.open("wb") as stream:
             process = subprocess.Popen(
                 [sys.executable, "-m", "pytest", *options, *target.tests],
