@@ -88,7 +88,7 @@ def test_a_model_that_tells_entailment_has_that_swept_too(tmp_path, capsys):
     """The profile holds both cut-offs with the model's fingerprint, and the same command with it in force is accepted."""
     folder, out = write_nli(tmp_path / "tiny"), tmp_path / "p.json"
     rows = [
-        ("the door is open", "the door is open open", "duplicate", ""),
+        ("ana is alive", "ana is living", "duplicate", ""),
         ("the door", "the door extra", "distinct", ""),
     ]
     words = [

@@ -83,7 +83,7 @@ def test_credentials_reach_the_client_and_no_representation():
         ({"stop_deadline_s": 1.0}, "stop_deadline_s"),
         ({"stream_buffer_records": 1_000}, "stream_buffer_records"),
         ({"bootstrap_servers": ()}, "bootstrap servers"),
-        ({"security": KafkaSecurity(protocol="SASL_SSL")}, "user name"),
+        ({"security": KafkaSecurity(protocol="SASL_SSL")}, "kafka.sasl_username"),
         ({"security": KafkaSecurity(protocol="SSL", ca_file="/nowhere/ca.pem")}, "/nowhere/ca.pem"),
     ],
 )

@@ -43,6 +43,7 @@ OTHER_VARIABLES: Final = frozenset(
         "FACTSIEVE_TEST_BROKER",
         "FACTSIEVE_REQUIRE_KAFKA",
         "FACTSIEVE_REQUIRE_BROWSER",
+        "FACTSIEVE_FUZZ_EXAMPLES",
     }
 )
 """Variables of the same prefix that are no settings: where the file is, and what the tests go by."""
