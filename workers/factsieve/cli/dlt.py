@@ -79,7 +79,7 @@ def list_letters(
     else:
         console.print(_table(listing.letters, with_mark=everything))
         hidden = listing.total - len(listing.letters)
-        said = f"{listing.total:,} dead letters" + (f", the latest {len(listing.letters):,} shown" if hidden else "")
+        said = _letters(listing.total) + (f", the latest {len(listing.letters):,} shown" if hidden else "")
         console.print(f"{said}. `factsieve dlt show NAME` shows one whole.", markup=False, style="dim")
     if listing.foreign:
         said = f"{listing.foreign:,} records on the topic are no dead letters of factsieve and were left out."
@@ -178,7 +178,8 @@ def redrive(
 
     count = asyncio.run(send())
     if not as_json:
-        out().print(f"{count:,} dead letters {'would be' if dry_run else 'were'} sent in again.", markup=False)
+        verb = "would be" if dry_run else "was" if count == 1 else "were"
+        out().print(f"{_letters(count)} {verb} sent in again.", markup=False)
 
 
 def as_value(letter: Letter) -> dict[str, Any]:
@@ -251,6 +252,10 @@ def _table(letters: Sequence[Letter], *, with_mark: bool) -> Table:
         row += [when(letter.redriven_at) if letter.redriven_at else "-"] if with_mark else []
         table.add_row(*row, escape(letter.said.message[:_MESSAGE_CHARS]))
     return table
+
+
+def _letters(count: int) -> str:
+    return f"{count:,} dead letter{'' if count == 1 else 's'}"
 
 
 def _line(letter: Letter) -> str:
