@@ -6,8 +6,9 @@ mere defaults of settings.
 
 import ast
 import marshal
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 _COMPARED: Final[dict[type[ast.cmpop], tuple[type[ast.cmpop], ...]]] = {
@@ -51,7 +52,7 @@ _CALLED: Final = {
 class Mutant:
     """One change of a file: the text between two offsets (bytes) becomes another one.
 
-    `name` stays the same as long as the place does: function, kind, and both texts.
+    `name` stays the same as long as the place does: function, kind, both texts, and which of several it is.
     """
 
     path: str
@@ -91,7 +92,18 @@ def mutants_of(source: str, path: str) -> list[Mutant]:
         mutant = Mutant(path, start, end, change.text, node.lineno, change.kind, name)
         if (start, end, change.text) not in found and _is_another(mutant.applied(source), path, whole):
             found[start, end, change.text] = mutant
-    return sorted(found.values())
+    return _told_apart(sorted(found.values()))
+
+
+def _told_apart(mutants: list[Mutant]) -> list[Mutant]:
+    """Return the mutants with a number behind each name that was there before."""
+    seen: Counter[str] = Counter()
+    apart = []
+    for mutant in mutants:
+        seen[mutant.name] += 1
+        count = seen[mutant.name]
+        apart.append(mutant if count == 1 else replace(mutant, name=f"{mutant.name} #{count}"))
+    return apart
 
 
 def _is_another(source: str, path: str, whole: bytes) -> bool:
