@@ -29,6 +29,7 @@ def exit_codes(text: str) -> list[str]:
 
 @pytest.mark.stack
 @pytest.mark.long
+@pytest.mark.timeout(900)
 def test_the_tour_is_as_it_is_told(tmp_path: Path) -> None:
     """Each command prints what the page shows: its first and last lines, numbers apart, and the very exit codes."""
     with told_stack(tmp_path) as api:
