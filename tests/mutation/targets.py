@@ -7,6 +7,7 @@ from mutation.trial import Target
 _ENGINE: Final = (
     "tests/engine/test_engine.py",
     "tests/engine/test_pauses.py",
+    "tests/engine/test_ledger_fields.py",
     "tests/mutation/seeds_hold.py",
     "tests/engine/test_replays.py",
     "tests/engine/test_reports.py",
