@@ -3,7 +3,7 @@
 import base64
 import json
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from typing import Annotated, Any, Final
 
@@ -113,9 +113,7 @@ def instant(text: str | None, name: str) -> datetime | None:
     if text is None:
         return None
     try:
-        if len(text) == len("2026-03-04"):
-            return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
-        return times.parse_rfc3339(text)
+        return times.parse_day_or_instant(text)
     except ValueError:
         message = f"{name} {text!r} is no time: write a day (2026-03-04) or an instant (2026-03-04T09:30:00Z)"
         offence = {"field": f"query.{name}", "message": message, "code": "bad_time"}

@@ -9,6 +9,7 @@ from rich.markup import escape
 
 from factsieve.cli.connect import ConfigFile, StateDir, connect
 from factsieve.cli.render import out
+from factsieve.core.telling import change_word
 from factsieve.operations.connected import Connected
 from factsieve.operations.conversation import Decision
 from factsieve.operations.signing import signing_key, was_refused
@@ -23,15 +24,6 @@ Namespace = Annotated[
 Timeout = Annotated[float, typer.Option("--timeout", min=0.1, help="Give up waiting after so many seconds.")]
 
 _STYLE: Final = {"applied": "green", "no_op": "bright_black", "refused": "red"}
-_WORD: Final = {
-    "added": "stored",
-    "updated": "reworded",
-    "superseded": "in force",
-    "merged": "merged",
-    "reverted": "back",
-    "retracted": "withdrawn",
-    "erased": "erased",
-}
 
 
 def connect_to_order(state_dir: StateDir, config: ConfigFile, *, preview_only: bool) -> Connected:
@@ -63,6 +55,6 @@ def show(outcome: Decision, *, as_json: bool) -> None:
     console.print(f"{would}[{_STYLE[kind]}]{kind.replace('_', '-')}[/] {escape(said)}", soft_wrap=True)
     for change in outcome.get("changes") or ():
         fact = change["fact"]
-        word = "past again" if change["type"] == "reverted" and fact["status"] == "past" else _WORD[change["type"]]
+        word = change_word(change)
         text = fact["text"] or "(no text any more)"
         console.print(f"  {word:10} {escape(text)} [dim]{fact['fact_id']}[/dim]", soft_wrap=True)

@@ -1,6 +1,6 @@
 """Times as people write them on a command line."""
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from factsieve.core.errors import BadSettings
 from factsieve.wire import times
@@ -11,9 +11,7 @@ def instant(text: str | None, option: str) -> datetime | None:
     if text is None:
         return None
     try:
-        if len(text) == len("2026-03-04"):
-            return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
-        return times.parse_rfc3339(text)
+        return times.parse_day_or_instant(text)
     except ValueError:
         raise BadSettings(
             f"{option} {text!r} is no time: write a day (2026-03-04, its beginning in UTC) or an instant (2026-03-04T09:30:00Z)"

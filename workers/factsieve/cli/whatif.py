@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Final, get_args
 
 import msgspec
@@ -13,10 +13,10 @@ from rich.table import Table
 from factsieve.cli.connect import ConfigFile, Overrides, StateDir, connect
 from factsieve.cli.progress import Steps
 from factsieve.cli.render import STYLE, err, out
+from factsieve.cli.times import instant
 from factsieve.core.errors import BadSettings
 from factsieve.core.policy import SkipGuard
 from factsieve.operations.stores import reading
-from factsieve.wire import times
 
 if TYPE_CHECKING:
     from factsieve.assembly.settings import Settings
@@ -73,7 +73,7 @@ def whatif(
         "skip_guard": _guard(skip_guard),
     }
     connected = connect(state_dir, config, assignments)
-    start = _instant(since)
+    start = instant(since, "--since")
     found = asyncio.run(
         _foresee(
             connected.settings,
@@ -95,19 +95,6 @@ def _guard(text: str | None) -> str | None:
     if text is None or text in get_args(SkipGuard):
         return text
     raise BadSettings(f"--skip-guard {text!r} is none of {', '.join(get_args(SkipGuard))}")
-
-
-def _instant(text: str | None) -> datetime | None:
-    if text is None:
-        return None
-    try:
-        if len(text) == len("2026-03-04"):
-            return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
-        return times.parse_rfc3339(text)
-    except ValueError:
-        raise BadSettings(
-            f"--since {text!r} is no time: write a day (2026-03-04, its beginning in UTC) or an instant (2026-03-04T09:30:00Z)"
-        ) from None
 
 
 async def _foresee(

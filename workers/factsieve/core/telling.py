@@ -76,6 +76,16 @@ BANDS: Final[Mapping[str, str]] = {
 }
 """Each band, in words."""
 
+_CHANGES: Final[Mapping[str, str]] = {
+    "added": "stored",
+    "updated": "reworded",
+    "superseded": "in force",
+    "merged": "merged",
+    "reverted": "back",
+    "retracted": "withdrawn",
+    "erased": "erased",
+}
+"""What became of a fact, by the type of the change."""
 
 _WITHOUT_JUDGE: Final[Mapping[str, str]] = {
     "cold_start": "nothing to compare with",
@@ -206,6 +216,13 @@ def why(value: DecisionValue) -> str:
         return str(error.get("message"))
     reason = str(value.get("reason", ""))
     return REASONS.get(reason, reason.replace("_", " "))
+
+
+def change_word(change: Mapping[str, Any]) -> str:
+    """Return what became of a fact by a change, as `new-facts` and the outcome of a command tell it."""
+    if change["type"] == "reverted" and change["fact"]["status"] == "past":
+        return "past again"
+    return _CHANGES[change["type"]]
 
 
 def review_words(review: str) -> str:

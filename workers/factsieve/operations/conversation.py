@@ -53,6 +53,15 @@ class Kafka(msgspec.Struct, frozen=True):
             **self.security.client_options(),
         )
 
+    async def partitions(self, consumer: AIOKafkaConsumer, topic: str) -> list[TopicPartition]:
+        """Return the partitions of a topic. Raises Transient where there is no such topic, KafkaError."""
+        partitions = await partitions_of(consumer, topic)
+        if not partitions:
+            raise Transient(
+                "kafka", f"topic {topic} does not exist on {self.address}: `factsieve topics create` makes it"
+            )
+        return partitions
+
     def outbox(self) -> KafkaOutbox:
         """Return a producer, not connected yet."""
         options = msgspec.structs.replace(self.producing, request_timeout_s=START_TIMEOUT_S)
@@ -80,7 +89,7 @@ class Reader:
         with self._kafka.reaching(f"reading {self._topic}"):
             try:
                 await asyncio.wait_for(consumer.start(), START_TIMEOUT_S)
-                partitions = await self._partitions(consumer)
+                partitions = await self._kafka.partitions(consumer, self._topic)
                 consumer.assign(partitions)
                 self.ends = await asyncio.wait_for(end_offsets(consumer, partitions), START_TIMEOUT_S)
                 self.begins = await consumer.beginning_offsets(partitions)
@@ -90,15 +99,6 @@ class Reader:
         self._consumer = consumer
         self.seek(self.ends)
         return self
-
-    async def _partitions(self, consumer: AIOKafkaConsumer) -> list[TopicPartition]:
-        partitions = await partitions_of(consumer, self._topic)
-        if not partitions:
-            raise Transient(
-                "kafka",
-                f"topic {self._topic} does not exist on {self._kafka.address}: `factsieve topics create` makes it",
-            )
-        return partitions
 
     async def __aexit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None

@@ -8,9 +8,7 @@ from typing import Final, Self
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from factsieve.adapters.kafka_client import end_offsets
-from factsieve.adapters.kafka_partitions import partitions_of
 from factsieve.adapters.kafka_records import accept_any_header_names
-from factsieve.core.errors import Transient
 from factsieve.core.facts import Record
 from factsieve.operations.conversation import START_TIMEOUT_S, Kafka
 
@@ -42,7 +40,7 @@ class Scan:
         with self._kafka.reaching(f"reading {self._topic}"):
             try:
                 self._consumer = await self._started(None)
-                partitions = await self._partitions(self._consumer)
+                partitions = await self._kafka.partitions(self._consumer, self._topic)
                 self._consumer.assign(partitions)
                 begins = await asyncio.wait_for(self._consumer.beginning_offsets(partitions), START_TIMEOUT_S)
                 ends = await asyncio.wait_for(end_offsets(self._consumer, partitions), START_TIMEOUT_S)
@@ -72,15 +70,6 @@ class Scan:
             await consumer.stop()
             raise
         return consumer
-
-    async def _partitions(self, consumer: AIOKafkaConsumer) -> list[TopicPartition]:
-        partitions = await partitions_of(consumer, self._topic)
-        if not partitions:
-            raise Transient(
-                "kafka",
-                f"topic {self._topic} does not exist on {self._kafka.address}: `factsieve topics create` makes it",
-            )
-        return partitions
 
     async def __aexit__(
         self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None

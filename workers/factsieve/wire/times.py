@@ -36,6 +36,13 @@ def parse_rfc3339(text: str) -> datetime:
         raise ValueError("the instant lies outside the years 1 to 9999 in UTC") from error
 
 
+def parse_day_or_instant(text: str) -> datetime:
+    """Return the instant that people mean by a day (2026-03-04: its beginning in UTC) or by an RFC 3339 date-time. Raises ValueError."""
+    if len(text) == len("2026-03-04"):
+        return datetime.strptime(text, "%Y-%m-%d").replace(tzinfo=UTC)
+    return parse_rfc3339(text)
+
+
 def format_rfc3339(at: datetime) -> str:
     """Return an instant as RFC 3339 text in UTC with `Z`, with microseconds only where there are any."""
     return at.astimezone(UTC).isoformat().replace("+00:00", "Z")

@@ -1,7 +1,6 @@
 """The page's addresses: `/activity` and what is below it."""
 
-import asyncio
-from collections.abc import AsyncIterator
+from functools import partial
 from typing import Any, Final
 
 from fastapi import APIRouter, Request, Response
@@ -9,6 +8,7 @@ from fastapi.responses import RedirectResponse, StreamingResponse
 
 from factsieve.api.access import Caller, maybe_caller
 from factsieve.api.context import ApiContext, current
+from factsieve.api.live import live_response
 from factsieve.api.page import charts, rendering, session, undoing, views
 from factsieve.api.page.query import BANDS, DECISIONS, HOME, PAGE_SIZE, Asked, asked
 from factsieve.api.page.route import PageRoute, reader
@@ -24,7 +24,6 @@ from factsieve.operations.story import tell_story
 router = APIRouter(route_class=PageRoute, prefix=HOME, include_in_schema=False)
 router.include_router(undoing.router)
 
-HEARTBEAT_S: Final = 15.0
 _ASSET_CACHE: Final = "public, max-age=31536000, immutable"
 
 
@@ -90,38 +89,8 @@ async def stream(request: Request) -> StreamingResponse:
     who = reader(request)
     wanted = asked(request.query_params).wanted(who)
     after = request.headers.get("last-event-id") or request.query_params.get("after")
-    return StreamingResponse(
-        _events(current(request), wanted, after, may_write=who.may_write),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
-
-
-async def _events(
-    context: ApiContext, wanted: DecisionFilter, after: str | None, *, may_write: bool
-) -> AsyncIterator[bytes]:
-    following = context.log.follow(wanted, after=after)
-    closing = asyncio.ensure_future(context.closing.wait())
-    coming: asyncio.Future[dict[str, Any]] | None = None
-    try:
-        yield b"retry: 2000\n\n"
-        while not context.closing.is_set():
-            coming = coming or asyncio.ensure_future(anext(following))
-            waited: set[asyncio.Future[Any]] = {coming, closing}
-            done, _ = await asyncio.wait(waited, timeout=HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED)
-            if coming in done:
-                try:
-                    yield _event(coming.result(), may_write=may_write)
-                except StopAsyncIteration:
-                    return
-                coming = None
-            elif not done:
-                yield b": still here\n\n"
-    finally:
-        closing.cancel()
-        if coming is not None:
-            coming.cancel()
-        context.log.unfollow(following)
+    written = partial(_event, may_write=who.may_write)
+    return live_response(current(request), wanted, after, opening=b"retry: 2000\n\n", written=written)
 
 
 def _event(value: dict[str, Any], *, may_write: bool) -> bytes:

@@ -28,15 +28,6 @@ KIND_WORDS: Final[Mapping[str, str]] = {
     "refused": "refused",
     "command": "command",
 }
-_CHANGES: Final = {
-    "added": "stored",
-    "updated": "reworded",
-    "superseded": "in force",
-    "merged": "merged",
-    "reverted": "back",
-    "retracted": "withdrawn",
-    "erased": "erased",
-}
 _REPLACING: Final = frozenset({"update", "supersede", "merge"})
 """Decisions after which what was known does not read as before: differences are shown as changes."""
 
@@ -267,7 +258,7 @@ def changes(value: Mapping[str, Any]) -> tuple[Changed, ...]:
     """Return what a command changed, or would."""
     return tuple(
         Changed(
-            "past again" if one["type"] == "reverted" and one["fact"]["status"] == "past" else _CHANGES[one["type"]],
+            telling.change_word(one),
             visible(one["fact"]["text"]),
             one["fact"]["fact_id"],
         )

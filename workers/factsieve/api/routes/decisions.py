@@ -1,9 +1,7 @@
 """`/v1/decisions`: what was decided, the latest at hand, older ones by id; and as it happens."""
 
-import asyncio
 import uuid
-from collections.abc import AsyncIterator
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
@@ -11,6 +9,7 @@ from fastapi.responses import StreamingResponse
 
 from factsieve.api.access import Caller, caller
 from factsieve.api.context import ApiContext, current
+from factsieve.api.live import Value, live_response
 from factsieve.api.problems import Problem
 from factsieve.api.replies import (
     ApiRoute,
@@ -35,10 +34,6 @@ from factsieve.wire import times
 router = APIRouter(route_class=ApiRoute, tags=["decisions"])
 
 Kind = Literal["add", "update", "supersede", "merge", "skip", "revert", "retract", "erase", "review", "refused"]
-Value = dict[str, Any]
-
-HEARTBEAT_S: Final = 15.0
-"""So often a silent stream says that it lives."""
 
 UNDER_WAY_S: Final = 60.0
 """A decision that the ledger has and the log does not tell within this time is told from the ledger."""
@@ -186,37 +181,7 @@ async def stream(
     ] = None,
 ) -> StreamingResponse:
     """Return a live stream of the decisions that match, until the client goes away."""
-    context = current(request)
-    return StreamingResponse(
-        _events(context, wanted, last_event_id),
-        media_type="text/event-stream",
-        headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
-    )
-
-
-async def _events(context: ApiContext, wanted: DecisionFilter, after: str | None) -> AsyncIterator[bytes]:
-    following = context.log.follow(wanted, after=after)
-    closing = asyncio.ensure_future(context.closing.wait())
-    following_next: asyncio.Future[Value] | None = None
-    try:
-        yield b": following\n\n"
-        while not context.closing.is_set():
-            following_next = following_next or asyncio.ensure_future(anext(following))
-            waited: set[asyncio.Future[Any]] = {following_next, closing}
-            done, _ = await asyncio.wait(waited, timeout=HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED)
-            if following_next in done:
-                try:
-                    yield _event(following_next.result())
-                except StopAsyncIteration:
-                    return
-                following_next = None
-            elif not done:
-                yield b": still here\n\n"
-    finally:
-        closing.cancel()
-        if following_next is not None:
-            following_next.cancel()
-        context.log.unfollow(following)
+    return live_response(current(request), wanted, last_event_id, opening=b": following\n\n", written=_event)
 
 
 def _event(value: Value) -> bytes:
