@@ -62,9 +62,10 @@ test: $(STAMP) ## run the tests that need nothing but pip's packages, in random 
 test-kafka: $(STAMP) ## run the suite against a real Apache Kafka (needs Java 17 and Maven, which fetches Kafka once)
 	@$(BIN)/python -m pytest -m kafka --timeout=600 $(ARGS)
 
+# One after another: the tests of the API against its own document share one name, of which side by side only the first would run.
 .PHONY: test-api
 test-api: $(STAMP) ## run the tests of the HTTP API and its pages alone
-	@$(BIN)/python -m pytest -m api --timeout=600 $(PYTEST_BESIDE) $(ARGS)
+	@$(BIN)/python -m pytest -m api --timeout=600 $(ARGS)
 
 .PHONY: test-goals
 test-goals: $(STAMP) ## measure decisions against their goals on the public data sets (minutes; with ARGS="-k rules" without NLI)
