@@ -168,6 +168,7 @@ ROWS: Final[tuple[tuple[str, tuple[Panel, ...]], ...]] = (
                 (
                     (rate("factsieve_messages_sent_total"), "sent"),
                     (rate("factsieve_messages_failed_total"), "failed"),
+                    (rate("factsieve_facts_restated_total"), "facts told anew"),
                     (rate("factsieve_commits_total"), "commits"),
                 ),
                 "ops",

@@ -13,11 +13,12 @@ from factsieve.core.facts import Fact, Status
 from factsieve.engine.engine import Engine
 from factsieve.wire.ledger import decode_record
 from tests.simulation.virtual import run_virtually
-from tests.simulation.world import Chances, Group, Only, Partition, Shared, Worker, make_events
+from tests.simulation.world import WATCH_S, Chances, Group, Only, Partition, Shared, Worker, make_events
 
 TIME_LIMIT_S = 100_000.0
 REPLAYED_SHARE = 0.25
 REPLAY_STEPS = 4_000
+WATCH_STEPS = 50
 
 
 class Violation(AssertionError):
@@ -30,7 +31,7 @@ async def _simulate(
     rng = random.Random(seed)
     partitions = [Partition() for _ in range(rng.randint(1, 3))]
     count = make_events(rng, partitions, chances.words, only.events)
-    shared.append(Shared(rng, only, count))
+    shared.append(Shared(rng, only, count, random.Random(f"watch {seed}")))
     await _run(shared[0], partitions, make_engine, chances)
 
 
@@ -97,6 +98,7 @@ async def _run(
     for worker in [*workers, *leftovers]:
         await worker.close()
     await asyncio.gather(*shared.under_way)
+    await _watch_to_the_end(shared, group, make_engine)
     await check(shared, group)
     if rng.random() < REPLAYED_SHARE:
         await _check_replay(shared, group, make_engine)
@@ -107,8 +109,10 @@ def _is_death(error: BaseException) -> bool:
 
 
 def _assign(group: Group, workers: list[Worker], rng: random.Random) -> None:
-    """Give every partition without a living owner to someone."""
+    """Give every partition without a living owner to someone, and the compacted topic to a living watcher."""
     loop = asyncio.get_running_loop()
+    if group.watcher not in workers:
+        group.watcher = workers[0]
     for number in range(len(group.partitions)):
         owner = group.owners.get(number)
         if owner is None or owner not in workers:
@@ -144,6 +148,19 @@ async def _rewind(group: Group, workers: list[Worker], rng: random.Random) -> No
     partition.committed = rng.randint(0, partition.committed)
     if not owner.dead:
         owner.take(number)
+
+
+async def _watch_to_the_end(shared: Shared, group: Group, make_engine: Callable[..., Engine]) -> None:
+    """Let one more process look after the compacted topic, from where that is settled, until all of it is."""
+    shared.calm = True
+    last = group.watcher = Worker("watch", shared, group, make_engine)
+    for _ in range(WATCH_STEPS):
+        await asyncio.sleep(WATCH_S)
+        if shared.watched == len(shared.outbox.of("facts")):
+            break
+    await last.close()
+    if shared.watched < len(shared.outbox.of("facts")):
+        raise Violation("the compacted topic is told anew without end")
 
 
 async def _check_replay(shared: Shared, group: Group, make_engine: Callable[..., Engine]) -> None:

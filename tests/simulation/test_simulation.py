@@ -13,7 +13,8 @@ from factsieve.core.decision import LedgerRecord
 from factsieve.core.offsets import OffsetTracker
 from factsieve.engine.lane import Lane
 from factsieve.engine.overlay import Overlay
-from factsieve.engine.perform import ledger_fields, record_id_of
+from factsieve.engine.perform import Performer, ledger_fields, record_id_of
+from factsieve.engine.standing import Standing
 from factsieve.wire.ledger import decode_record, encode_record
 from tests.engine.harness import World
 from tests.simulation.shrink import shrink
@@ -195,13 +196,24 @@ PLANTED: dict[str, tuple[str, Callable[..., Any]]] = {
     "sleeping owner that writes": ("tests.simulation.simulator.Worker", Sleepwalker),
 }
 CHANCES = {"write without version": LATE, "sleeping owner that writes": SLEEPY}
+UNWATCHED = frozenset({"sleeping owner that writes"})
+"""The watch of the compacted topic mends what these do, so it is left out for them."""
+
+
+async def _deaf(standing: Standing) -> None:
+    standing.forget()
+
+
+async def _never(_performer: Performer, _entries: Any) -> None:
+    """Do not look again after telling, as a process that dies right then."""
 
 
 @pytest.mark.parametrize("fault", PLANTED)
 def test_planted_faults_are_found(fault: str) -> None:
     """A simulator that misses one of these proves nothing by its silence."""
     where, what = PLANTED[fault]
-    with mock.patch(where, what):
+    look = _deaf if fault in UNWATCHED else Standing.look
+    with mock.patch(where, what), mock.patch.object(Standing, "look", look):
         for seed in range(PLANTED_SEEDS):
             try:
                 simulate(seed, chances=CHANCES.get(fault))
@@ -270,3 +282,19 @@ def _fails(seed: int, only: Only) -> Violation | None:
     except Violation as violation:
         return violation
     return None
+
+
+def test_the_watch_alone_keeps_the_compacted_topic_right(monkeypatch) -> None:
+    """Owners tell too late and die before they can mend it: unwatched, former states stay on the topic; watched, none does."""
+    monkeypatch.setattr(Performer, "restate", _never)
+    wrong = []
+    with mock.patch.object(Standing, "look", _deaf):
+        for seed in range(PLANTED_SEEDS // 4):
+            try:
+                simulate(seed, chances=SLEEPY)
+            except Violation as violation:
+                wrong.append((seed, str(violation)))
+    assert len(wrong) > 3
+    assert all("compacted topic" in what for _, what in wrong)
+    for seed, _ in wrong:
+        simulate(seed, chances=SLEEPY)

@@ -19,10 +19,13 @@ from factsieve.engine.desk import HoldSettings
 from factsieve.engine.engine import Engine, EngineSettings
 from factsieve.engine.lane import LaneSettings
 from factsieve.engine.ports import Ports
+from factsieve.engine.standing import Standing
+from factsieve.wire.topics import Topics
 from tests.engine.harness import ToyEmbedder
 from tests.simulation.virtual import START, VirtualClock
 
 TOPIC = "candidate-facts"
+WATCH_S = 5.0
 WORDS = ("redis", "cache", "port", "8080", "8081", "moved", "owner", "ana", "ben", "not", "now", "eu")
 
 
@@ -109,7 +112,7 @@ def make_events(rng: random.Random, partitions: list[Partition], words: int, onl
 class Shared:
     """What outlives every worker: stores, the record of what was sent, and the faults that were met."""
 
-    def __init__(self, rng: random.Random, only: Only, events: int) -> None:
+    def __init__(self, rng: random.Random, only: Only, events: int, watch_rng: random.Random) -> None:
         self.rng = rng
         self.events = events
         self.met: list[str] = []
@@ -122,10 +125,12 @@ class Shared:
         self.outbox = MemoryOutbox()
         self.embedder = ToyEmbedder()
         self.calm = False
+        self.watch_rng = watch_rng  # what goes wrong with the watch does not change what else goes wrong
+        self.watched = 0  # so many records of the compacted topic are settled, as the watch's group knows
 
-    def happens(self, kind: str, chance: float) -> bool:
+    def happens(self, kind: str, chance: float, rng: random.Random | None = None) -> bool:
         """Draw whether a fault happens here and now. Each has a number, so that a shrunk run can leave it out."""
-        if self.calm or self.rng.random() >= chance:
+        if self.calm or (rng or self.rng).random() >= chance:
             return False
         self.met.append(kind)
         return self._only is None or len(self.met) - 1 in self._only
@@ -134,10 +139,11 @@ class Shared:
 class FaultyPort:
     """A port whose calls are slow, lost, answered too late, done in part, or end the process."""
 
-    def __init__(self, port: Any, name: str, worker: "Worker") -> None:
+    def __init__(self, port: Any, name: str, worker: "Worker", rng: random.Random) -> None:
         self._port = port
         self._name = name
         self._worker = worker
+        self._rng = rng
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._port, name)
@@ -146,31 +152,35 @@ class FaultyPort:
 
         async def call(*args: Any, **more: Any) -> Any:
             shared, chances = self._worker.shared, self._worker.chances
-            rng = shared.rng
+            rng = self._rng
             await self._worker.pause()
             if rng.random() < chances.slow:
                 await asyncio.sleep(rng.random() * 3)
                 await self._worker.pause()
-            if shared.happens(f"crash before {self._name}.{name}", chances.crash):
+            if shared.happens(f"crash before {self._name}.{name}", chances.crash, rng):
                 self._worker.die()
-            if shared.happens(f"request lost: {self._name}.{name}", chances.lost_request):
+            if shared.happens(f"request lost: {self._name}.{name}", chances.lost_request, rng):
                 raise Transient(self._name, "request lost")
             if name in WRITES and self._name in QDRANT and asyncio.get_running_loop().time() < shared.read_only_until_s:
                 raise Transient(self._name, "read-only")
-            if name in WRITES and len(args[0]) > 1 and shared.happens(f"partial: {self._name}.{name}", chances.partial):
+            if (
+                name in WRITES
+                and len(args[0]) > 1
+                and shared.happens(f"partial: {self._name}.{name}", chances.partial, rng)
+            ):
                 await method(_part(args[0], rng))
                 raise Transient(self._name, "done in part")
-            if name in LATE and shared.happens(f"effect too late: {self._name}.{name}", chances.late_effect):
+            if name in LATE and shared.happens(f"effect too late: {self._name}.{name}", chances.late_effect, rng):
                 shared.under_way.append(asyncio.create_task(_late(method(*args, **more), rng.random() * 60)))
                 raise Transient(self._name, "timed out before the effect")
             result = await method(*args, **more)
-            if shared.happens(f"repeated: {self._name}.{name}", chances.repeated):
+            if shared.happens(f"repeated: {self._name}.{name}", chances.repeated, rng):
                 result = await method(*args, **more)
-            if shared.happens(f"crash after {self._name}.{name}", chances.crash):
+            if shared.happens(f"crash after {self._name}.{name}", chances.crash, rng):
                 self._worker.die()
-            if shared.happens(f"reply lost: {self._name}.{name}", chances.lost_reply):
+            if shared.happens(f"reply lost: {self._name}.{name}", chances.lost_reply, rng):
                 raise Transient(self._name, "reply lost")
-            if shared.happens(f"reply too late: {self._name}.{name}", chances.late_reply):
+            if shared.happens(f"reply too late: {self._name}.{name}", chances.late_reply, rng):
                 await asyncio.sleep(30 * rng.random())
                 await self._worker.pause()
                 raise Transient(self._name, "timed out after the effect")
@@ -241,7 +251,7 @@ class Worker:
         self.owned: dict[int, OffsetTracker] = {}
         self.feeds: dict[int, asyncio.Task[None]] = {}
         ports = {
-            name: FaultyPort(getattr(shared, name), name, self)
+            name: FaultyPort(getattr(shared, name), name, self, shared.rng)
             for name in ("facts", "ledger", "window", "outbox", "embedder")
         }
         judge = MoodyJudge(self)
@@ -254,6 +264,39 @@ class Worker:
         )
         bundle = Ports(judge=judge, local_judge=judge, clock=self.clock, fence=self, **ports)
         self.engine = make_engine(bundle, settings)
+        watching = [FaultyPort(getattr(shared, name), name, self, shared.watch_rng) for name in ("facts", "outbox")]
+        self.standing = Standing(*watching, Topics())
+        self.watching = asyncio.create_task(self._watch())
+
+    async def _watch(self) -> None:
+        """Hear and look, for ever, as `worker/facts_watch.py` does; what another one has settled meanwhile is settled."""
+        heard = looked = self.shared.watched
+        self.standing.forget()
+        while True:
+            await asyncio.sleep(WATCH_S)
+            await self.pause()
+            if self.group.watcher is not self:
+                heard = looked = self.shared.watched
+                self.standing.forget()
+                continue
+            log = self.shared.outbox.of("facts")
+            for message in log[heard:]:
+                self.standing.heard(message.key, message.value)
+            heard = len(log)
+            if await self._look() and self.group.watcher is self:
+                self.shared.watched, looked = looked, heard
+
+    async def _look(self) -> bool:
+        """Look; return whether that came to an end."""
+        while True:
+            try:
+                await self.standing.look()
+            except Transient:
+                await asyncio.sleep(WATCH_S)
+            except Died:
+                return False
+            else:
+                return True
 
     async def pause(self) -> None:
         """Stand still while asleep; a dead process never goes on."""
@@ -313,9 +356,9 @@ class Worker:
         """Let everything of this process end."""
         self.dead = True
         self.awake.set()
-        for feed in self.feeds.values():
-            feed.cancel()
-        await asyncio.gather(*self.feeds.values(), return_exceptions=True)
+        for task in (*self.feeds.values(), self.watching):
+            task.cancel()
+        await asyncio.gather(*self.feeds.values(), self.watching, return_exceptions=True)
         await self.engine.stop()
 
 
@@ -327,6 +370,7 @@ class Group:
         self.chances = chances
         self.session_s = 10.0
         self.owners: dict[int, Worker] = {}
+        self.watcher: Worker | None = None
         self.commits: list[tuple[int, int]] = []
 
     def commit(self, number: int, offset: int) -> None:

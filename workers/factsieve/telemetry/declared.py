@@ -183,6 +183,12 @@ DECLARED: Final[tuple[Declared, ...]] = (
     Declared(
         "drain_timeouts_total", "counter", "Revocations that could not wait for all that had started.", observed=True
     ),
+    Declared(
+        "facts_restated_total",
+        "counter",
+        "Facts told anew since the compacted topic had stayed behind what stands: somebody told too late.",
+        observed=True,
+    ),
     Declared("messages_sent_total", "counter", "Messages acknowledged by the brokers.", observed=True),
     Declared(
         "messages_failed_total", "counter", "Messages that were not acknowledged and are sent again.", observed=True

@@ -22,12 +22,14 @@ from factsieve.assembly.settings import Settings
 from factsieve.assembly.wiring import build_engine, build_window, open_stores
 from factsieve.core.errors import Transient
 from factsieve.engine.engine import Engine
+from factsieve.engine.standing import Standing
 from factsieve.operations.stores import naming_qdrant
 from factsieve.ports import Embedder
 from factsieve.telemetry import log as telemetry_log
 from factsieve.telemetry.metrics import Metrics
 from factsieve.worker.app import EngineContext, SieveApp, WorkerConfig, make_app
 from factsieve.worker.consumer import SafeConsumer
+from factsieve.worker.facts_watch import FactsWatch, WatchConfig
 from factsieve.worker.feeds import FeedLimits
 from factsieve.worker.fence import TopicPartition
 from factsieve.worker.run import EXIT_UNREACHABLE, RunOptions, run_worker
@@ -64,6 +66,21 @@ def worker_config(settings: Settings) -> WorkerConfig:
         watchdog_s=worker.watchdog_timeout_s,
         health_host=worker.health_host,
         health_port=worker.health_port,
+    )
+
+
+def watch_config(settings: Settings) -> WatchConfig:
+    """Return what the reader of the compacted topic is told."""
+    kafka = settings.kafka
+    return WatchConfig(
+        bootstrap_servers=bootstrap_servers(settings),
+        security=security_of(settings),
+        topic=settings.topics.facts,
+        group_id=f"{kafka.group}-facts",
+        client_id=f"{kafka.client_id}-facts",
+        session_timeout_s=kafka.session_timeout_s,
+        heartbeat_interval_s=kafka.heartbeat_interval_s,
+        every_s=settings.worker.facts_check_s,
     )
 
 
@@ -158,16 +175,21 @@ async def _serve(settings: Settings) -> int:
         )
         _observe(metrics, app, engines[0], outbox)
         _observe_models(metrics, stores.embedder, judges)
+        standing = Standing(stores.facts, outbox, settings.topics)
+        metrics.observe("facts_restated_total", lambda: standing.restated_total)
+        watch = FactsWatch(watch_config(settings), standing)
         options = RunOptions(
             registry=metrics.registry,
             stores={"qdrant": stores.facts.check, "ledger": stores.ledger.check, "redis": window.check},
-            closers=(outbox.stop, window.close, judges.close, *([downstream.close] if downstream else [])),
+            closers=(watch.stop, outbox.stop, window.close, judges.close, *([downstream.close] if downstream else [])),
             loop_limit_s=settings.worker.loop_limit_s,
             excuse=lambda: metrics.excuse(_EXCUSE_RETRIES * settings.engine.retry_most_s) or _parked(engines[0]),
         )
         try:
+            await watch.start()
             return await run_worker(app, options)
         finally:
+            await watch.stop()
             if suspects is not None:
                 suspects.close()
 
