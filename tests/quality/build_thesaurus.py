@@ -2,9 +2,9 @@
 
     python tests/quality/build_thesaurus.py DICT_FOLDER workers/factsieve/core/guard/data/thesaurus.txt.gz
 
-Kept are the single words that are written small, with their first four senses per part of speech and those that
-occur in WordNet's sense-tagged texts, and of the synsets their hypernyms, similar adjectives, and derivationally
-related synsets and attributes (young, age). Debian ships the files as `wordnet-base`.
+Kept are the single words that are written small, with their first four senses per part of speech and those that occur in WordNet's
+sense-tagged texts, then, behind a bar, what is left of the first six, and of the synsets their hypernyms, similar adjectives, and
+derivationally related synsets and attributes (young, age). Debian ships the files as `wordnet-base`.
 """
 
 import gzip
@@ -14,6 +14,7 @@ from pathlib import Path
 _POS = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
 _POS_OF_DIGIT = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}
 _SENSES = 4
+_RARE_SENSES = 6
 _ROOT = 36
 
 
@@ -53,6 +54,7 @@ def main(folder: Path, target: Path) -> None:
             pointers[pos + fields[0]] = kept
             members[pos + fields[0]] = [fields[4 + 2 * index].split("(")[0] for index in range(words)]
     senses: dict[str, list[str]] = {}
+    rare: dict[str, list[str]] = {}
     for name, pos in _POS.items():
         for line in (folder / f"index.{name}").read_text("latin1").splitlines():
             if line.startswith("  "):
@@ -69,13 +71,19 @@ def main(folder: Path, target: Path) -> None:
                 if rank <= _SENSES or counts.get((lemma, pos, rank))
             ]
             senses.setdefault(lemma, []).extend(chosen)
-    reached = {synset for chosen in senses.values() for synset in chosen}
+            rare.setdefault(lemma, []).extend(pos + o for o in offsets[_SENSES:_RARE_SENSES] if pos + o not in chosen)
+    reached = {synset for chosen in (*senses.values(), *rare.values()) for synset in chosen}
     frontier = reached
     for _ in range(6):
         frontier = {above for synset in frontier for above in pointers[synset].get("h", ())} - reached
         reached |= frontier
     codes = {synset: synset[0] + _number(index) for index, synset in enumerate(sorted(reached))}
-    lines = [f"{lemma} {' '.join(codes[synset] for synset in chosen)}" for lemma, chosen in sorted(senses.items())]
+    lines = [
+        " ".join(
+            (lemma, *(codes[s] for s in chosen), *(["|"] if rare[lemma] else []), *(codes[s] for s in rare[lemma]))
+        )
+        for lemma, chosen in sorted(senses.items())
+    ]
     for synset in sorted(reached):
         groups = [
             group + ",".join(codes[other] for other in others if other in codes)

@@ -144,7 +144,7 @@ class Alignment:
         if _opposite(a, b):
             self.opposites.append(pair)
             return True
-        if _covered(a, b):
+        if _covered(a, b) or _akin(a, b):
             self._pair_in_order(pair)
             self.reworded += 1
             return True

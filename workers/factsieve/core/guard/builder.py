@@ -104,6 +104,7 @@ class Builder:
                 self._add_value("date", found[0], self.text[token.start : last.end], related=True)
                 return found[1]
         self._add_value(token.family, token.canonical, token.text)
+        self._denies_by_zero(index, 1)
         return 1
 
     def _add_value(self, family: str, canonical: str, excerpt: str, related: bool = False) -> None:
@@ -195,7 +196,22 @@ class Builder:
         last = self.tokens[index + found.size - 1]
         if found.family != "one" or self.lowers[index] == "one":
             self._add_value(found.family, found.canonical, self.text[self.tokens[index].start : last.end])
+        self._denies_by_zero(index, found.size)
         return found.size
+
+    def _denies_by_zero(self, index: int, size: int) -> None:
+        """Note that `zero errors` and `0 errors` deny what they count, as `no errors` does."""
+        value = self.values[-1] if self.values else None
+        following = self.tokens[index + size] if index + size < len(self.tokens) else None
+        if value is None or value.family != "number" or value.canonical != "0" or following is None:
+            return
+        lower = following.text.lower()
+        if (
+            following.kind == "word"
+            and lower not in self.function
+            and following.start - self.tokens[index + size - 1].end < 2
+        ):
+            self.pending.append("zero")
 
     def _plain_word(self, lower: str, token: Token, index: int) -> None:
         if lower in BE:

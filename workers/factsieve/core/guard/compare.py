@@ -8,7 +8,7 @@ from factsieve.core.guard.align import Alignment
 from factsieve.core.guard.edits import claims_more, edit_findings, local_edit
 from factsieve.core.guard.marks import compare_marks
 from factsieve.core.guard.model import Comparison, Features, Finding
-from factsieve.core.guard.order import order_finding
+from factsieve.core.guard.order import held_in, order_finding
 from factsieve.core.guard.polarity import polarity_findings
 from factsieve.core.guard.reach import reach_findings
 from factsieve.core.guard.values import compare_values
@@ -48,12 +48,17 @@ def compare(candidate: Features, stored: Features) -> Comparison:
     if not (candidate.words or candidate.values) or not (stored.words or stored.values):
         return Comparison(findings=(Finding("coverage", candidate.folded[:80], stored.folded[:80]),))
     findings, novelty, missing = compare_values(candidate.values, stored.values)
+    findings = [finding for finding in findings if not _qualified(finding, candidate, stored)]
     if not (candidate.whole and stored.whole):
         findings.append(Finding("coverage", "" if candidate.whole else "too long", "" if stored.whole else "too long"))
     alignment = Alignment(candidate.words, stored.words)
-    novelty = [finding for finding in novelty if not only_counts(finding, candidate, alignment)]
+    _join_dotted(candidate, stored, alignment)
+    novelty = [finding for finding in novelty if not only_counts(finding, candidate, stored, alignment)]
     order = order_finding(candidate, stored, alignment)
-    turned = bool(order) and _converse(candidate, stored, alignment)
+    held = held_in(candidate, stored)
+    if held is False and order is None:
+        order = Finding("role_order", candidate.folded[:80], stored.folded[:80])
+    turned = bool(order) and (held is True or _converse(candidate, stored, alignment))
     if not turned:
         findings += polarity_findings(candidate, stored, alignment)
         if order:
@@ -83,6 +88,31 @@ def compare(candidate: Features, stored: Features) -> Comparison:
     )
 
 
+def _qualified(finding: Finding, candidate: Features, stored: Features) -> bool:
+    """Return whether one of two names is the other with the place that it is in, which the other text tells in words: `os.walk`, `walk` of `os`."""
+    if finding.kind != "identifier":
+        return False
+    for long, short, text in ((finding.ours, finding.theirs, stored), (finding.theirs, finding.ours, candidate)):
+        places = long.removesuffix("." + short).split(".") if long.endswith("." + short) else ()
+        if places and {word.surface for word in text.words}.issuperset(places):
+            return True
+    return False
+
+
+def _join_dotted(candidate: Features, stored: Features, alignment: Alignment) -> None:
+    """Match the words of one text with a dotted name in the other that is made of just these: `the Metric of datasets`, `datasets.Metric`."""
+    for text, other, open_words in (
+        (candidate, stored, alignment.open_ours),
+        (stored, candidate, alignment.open_theirs),
+    ):
+        here = {word.surface for word in text.words} | {v.canonical for v in text.values if v.family == "identifier"}
+        for value in other.values if open_words else ():
+            parts = value.canonical.split(".")
+            if value.family == "identifier" and 1 < len(parts) <= _PARTS and here.issuperset(parts):
+                open_words[:] = [i for i in open_words if text.words[i].surface not in parts]
+
+
+_PARTS: Final = 4
 _OWNERS: Final = frozenset(("his", "her"))
 """Whose they are follows from who stands first: `pushed by her father`, `pushes his daughter`."""
 _LEAST: Final = 0.34

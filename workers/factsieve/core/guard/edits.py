@@ -63,7 +63,7 @@ def edit_findings(edit: Edit, candidate: Features, alignment: Alignment) -> list
     elsewhere too, but not here.
     """
     function = FUNCTION.get(candidate.language, frozenset())
-    ours, theirs = _opened(edit.ours), _opened(edit.theirs)
+    ours, theirs = _without_contrast(_opened(edit.ours)), _without_contrast(_opened(edit.theirs))
     excerpts = " ".join(edit.ours)[:80], " ".join(edit.theirs)[:80]
     content_ours = [word for word in ours if word not in function]
     content_theirs = [word for word in theirs if word not in function]
@@ -104,6 +104,16 @@ def _is_subject(named: list[str], text: Features) -> bool:
 
 def _opened(words: tuple[str, ...]) -> list[str]:
     return [part for word in words for part in open_contraction(word)]
+
+
+def _without_contrast(words: list[str]) -> list[str]:
+    """Leave out `rather than`, which is no comparison but a negation, and compared as one."""
+    return [
+        word
+        for index, word in enumerate(words)
+        if not (word == "than" and index and words[index - 1] == "rather")
+        and not (word == "rather" and words[index + 1 : index + 2] == ["than"])
+    ]
 
 
 def claims_more(candidate: Features, denied: int, alignment: Alignment) -> list[Finding]:

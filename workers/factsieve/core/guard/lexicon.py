@@ -66,7 +66,7 @@ LIGHT: Final = _words(
     " based according due regarding related relating involve specific specifically following possible available necessary such person people indicate refer serve act require"
     " contain exist ability capability obtain perform whereas otherwise furthermore moreover additionally however therefore thus hence afterwards subsequently too let begin start"
     " offer employ utilize facilitate consist comprise encompass accompany dress clothe clad locate situate colour hue"
-    " state mention describe appear remain present purpose aim case fact part instance example respect manner fashion own show look able group piece pair bunch amount quantity body"
+    " state mention describe appear remain present do purpose aim case fact part instance example respect manner fashion own show look able group piece pair bunch amount quantity body"
 )  # fmt: skip
 """English words that seldom carry the content: rewording brings them in and takes them out. Base forms."""
 
@@ -253,6 +253,7 @@ WEAKENING: Final = _words(
     " decline declines declined avoid avoids avoided avoiding prevent prevents prevented deny denies denied doubt doubts doubted claim claims claimed"
     " allege alleges alleged allegedly suspect suspects suspected pretend pretends pretended propose proposes proposed supposed supposedly reportedly"
     " expect expects expected consider considers considered nearly almost former ex future potential potentially possible possibly presumably"
+    " threatening refusing declining preventing denying doubting claiming alleging suspecting pretending proposing expecting risking"
     " tentative tentatively provisional provisionally pending draft fake false so-called would-be aspiring low little poor weak minor minimal limited"
     " partial partially partly lack lacks lacking near unofficial unofficially planned"
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
-FEATURES_VERSION = 2
+FEATURES_VERSION = 3
 """Raised whenever `features` would give another result for some text: stored features of another version are made again."""
 
 FINDING_KINDS = (

@@ -8,6 +8,7 @@ from typing import Final
 
 from factsieve.core.guard.align import Alignment
 from factsieve.core.guard.model import Features, Finding, Word
+from factsieve.core.guard.stems import stem
 from factsieve.core.guard.thesaurus import known
 
 _DIRECTED: Final = frozenset(
@@ -57,6 +58,41 @@ def order_finding(candidate: Features, stored: Features, alignment: Alignment) -
         or _exchanged(candidate, stored, alignment, pairs)
         or _blocks_exchanged(candidate, stored, alignment, pairs)
     )
+
+
+def held_in(candidate: Features, stored: Features) -> bool | None:
+    """Tell whether one text's container is the other's: `the box contains the key`, `the key is in the box`.
+
+    True where it is, False where it is what the other text says to be inside, None where nothing of the kind is said.
+    """
+    for one, other in ((candidate, stored), (stored, candidate)):
+        holding = next((i for i, word in enumerate(one.words) if i and word.key in _HOLDING), 0)
+        spot = next((i for i, word in enumerate(other.words) if word.surface in _INSIDE), -1)
+        if not holding or spot < 1 or any(word.surface in _INSIDE for word in one.words):
+            continue
+        if any(word.key in _HOLDING for word in other.words[: spot - 1]):
+            continue
+        around = _phrase_after(other, spot)
+        if one.words[holding - 1].key in around:
+            return True
+        if _phrase_after(one, holding) & around:
+            return False
+    return None
+
+
+def _phrase_after(text: Features, index: int) -> set[str]:
+    """Return the next words behind one, up to the next relation."""
+    found = set()
+    for word in text.words[index + 1 : index + 1 + _PHRASE]:
+        if word.role == "r":
+            break
+        found.add(word.key)
+    return found
+
+
+_PHRASE: Final = 3
+_INSIDE: Final = frozenset(("in", "inside", "within"))
+_HOLDING: Final = frozenset(stem(word, "en") for word in ("contain", "hold", "include", "comprise", "house"))
 
 
 def _values_swapped(candidate: Features, stored: Features, alignment: Alignment) -> Finding | None:
@@ -138,6 +174,8 @@ def _exchanged(
                 k = pairs[high][0]
                 if pairs[high][1] >= pairs[middle][1] or words[k].role not in "nw" or words[i].group == words[k].group:
                     continue
+                if _by_means_of(candidate, stored, words[i], words[k]):
+                    continue
                 if _compound(words, i, k) and _compound_opened(others, pairs[high][1], j):
                     continue
                 if _compound(others, pairs[high][1], j) and _compound_opened(words, i, k):
@@ -148,6 +186,20 @@ def _exchanged(
 
 
 _SAME_WORDS: Final = 0.95
+
+
+def _by_means_of(candidate: Features, stored: Features, one: Word, other: Word) -> bool:
+    """Return whether one of two words is the means in both texts: `the lever is used to open the gate`, `open the gate via the lever`."""
+    for word in (one, other):
+        used, via = _USED.format(re.escape(word.surface)), _VIA.format(re.escape(word.surface))
+        for here, there in ((candidate, stored), (stored, candidate)):
+            if re.search(used, here.folded) and re.search(via, there.folded):
+                return True
+    return False
+
+
+_USED: Final = r"^(?:[^\s.,;]+ ){{0,4}}{} (?:is|are|can be|may be|could be) (?:used|utili[sz]ed|employed) (?:to|for)\b"
+_VIA: Final = r"\b(?:via|using|by means of|through|with the help of) (?:[^\s.,;]+ ){{0,3}}{}\b"
 
 
 def _compound(words: Sequence[Word], first: int, last: int) -> bool:

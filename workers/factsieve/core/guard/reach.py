@@ -20,8 +20,9 @@ def reach_findings(
     `every night` claims more than `every Sunday night`; `is on the second floor` is what `has moved from the second floor to the
     basement` denies. `missing` are the values (numbers, days) that the candidate lacks.
     """
-    gone = [alignment.theirs[j].surface for j in alignment.open_theirs] + [finding.theirs for finding in missing]
-    if not gone:
+    gone = [alignment.theirs[j].surface for j in alignment.open_theirs if alignment.theirs[j].role != "l"]
+    gone += [finding.theirs for finding in missing]
+    if not gone and not alignment.open_theirs:
         return []
     return [*_widened(candidate, stored, gone), *_left_behind(candidate, stored, alignment)]
 

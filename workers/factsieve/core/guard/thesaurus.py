@@ -8,6 +8,7 @@ from importlib import resources
 from typing import Final, NamedTuple
 
 from factsieve.core.guard.lexicon import ANTONYM_PAIRS, OTHER_ANTONYM_PAIRS
+from factsieve.core.guard.prose import groups_of
 from factsieve.core.guard.stems import base_form, stem
 
 
@@ -131,8 +132,8 @@ def warm() -> None:
 
 
 @lru_cache(maxsize=16384)
-def _senses(word: str) -> frozenset[str]:
-    """Return the synsets of a word as written: of its own form and of the base forms it may be an inflection of."""
+def _senses(word: str, *, rare: bool = False) -> frozenset[str]:
+    """Return the synsets of a word as written: of its own form and of the base forms it may be an inflection of; `rare`: rarer ones too."""
     words = _network().words
     found: set[str] = set()
     forms = {word, base_form(word)}
@@ -143,7 +144,10 @@ def _senses(word: str) -> frozenset[str]:
             if not replacement and len(base) > 3 and base[-1] == base[-2]:
                 forms.add(base[:-1])
     for form in forms:
-        found.update(words.get(form, "").split())
+        common, _, others = words.get(form, "").partition("|")
+        found.update(common.split())
+        if rare:
+            found.update(others.split())
     return frozenset(found)
 
 
@@ -209,6 +213,7 @@ class _Place(NamedTuple):
     similar: frozenset[str]
     derived: frozenset[str]
     manners: frozenset[str]  # what its verbs are a manner of
+    rare: frozenset[str]  # its senses and its rarer ones
 
 
 @lru_cache(maxsize=32768)
@@ -218,17 +223,53 @@ def _place(word: str) -> _Place | None:
         return None
     similar = _beside(word, "s")
     manners = frozenset(synset for synset in _above(word, 1) if synset[0] == "v")
-    return _Place(senses, senses | _above(word, _DEPTH) | similar, similar, _beside(word, "d"), manners)
+    above = _above(word, _DEPTH)
+    return _Place(senses, senses | above | similar, similar, _beside(word, "d"), manners, _senses(word, rare=True))
 
 
 def says_the_same(a: str, b: str) -> bool:
     """Return whether word `a` of a candidate is covered by word `b` of a stored fact: a synonym, a derivation or a more general word."""
+    if not groups_of(a).isdisjoint(groups_of(b)):
+        return True
     ours, theirs = _place(a), _place(b)
     if ours is None or theirs is None:
         return False
     if not ours.senses.isdisjoint(theirs.covered_by) or not theirs.senses.isdisjoint(ours.similar):
         return True
-    return a[:3] == b[:3] and not (ours.senses.isdisjoint(theirs.derived) and theirs.senses.isdisjoint(ours.derived))
+    if not ours.rare.isdisjoint(theirs.rare):
+        return True
+    if a[:3] == b[:3] and not (ours.senses.isdisjoint(theirs.derived) and theirs.senses.isdisjoint(ours.derived)):
+        return True
+    if a.endswith("ly") and b.endswith("ly"):
+        return _adjectives_agree(a, b)
+    return _is_quality_of(a, ours, theirs) or _is_quality_of(b, theirs, ours)
+
+
+def _adjectives_agree(a: str, b: str) -> bool:
+    """Return whether two adverbs come from adjectives that say the same: properly, correctly."""
+    one, other = _adjective_of(a), _adjective_of(b)
+    return bool(one and other) and says_the_same(one, other)
+
+
+@lru_cache(maxsize=4096)
+def _adjective_of(adverb: str) -> str:
+    """Return the adjective that an adverb in `ly` is made of, nothing where the thesaurus has none."""
+    for ending, replacement in (("ily", "y"), ("ally", ""), ("bly", "ble"), ("ply", "ple"), ("ly", ""), ("ly", "l")):
+        base = adverb[: -len(ending)] + replacement if adverb.endswith(ending) else ""
+        if len(base) > 2 and any(synset[0] == "a" for synset in _senses(base)):
+            return base
+    return ""
+
+
+_QUALITIES: Final = ("ance", "ence", "ity", "ness", "ancy", "ency")
+
+
+def _is_quality_of(noun: str, place: _Place, adjective: _Place) -> bool:
+    """Return whether a noun names what an adjective tells: the importance of it, a crucial part."""
+    if not noun.endswith(_QUALITIES):
+        return False
+    told = {synset for synset in place.derived if synset[0] == "a"}
+    return not (told.isdisjoint(adjective.senses) and told.isdisjoint(adjective.similar))
 
 
 @lru_cache(maxsize=16384)
@@ -274,6 +315,20 @@ def only_verb(word: str) -> bool:
     """Return whether the thesaurus knows a word as a verb and as nothing else."""
     senses = _senses(word)
     return bool(senses) and all(synset[0] == "v" for synset in senses)
+
+
+@lru_cache(maxsize=16384)
+def has_denial(word: str) -> bool:
+    """Return whether an adjective denies by its beginning what the rest of it says: unpaid, nonlocal, disused."""
+    if word in _NOT_NEGATED or not any(synset[0] == "a" for synset in _senses(word)):
+        return False
+    return any(
+        word.startswith(prefix)
+        and not word.startswith(_NOT_DENIED)
+        and len(word) - len(prefix) > 3
+        and known(word[len(prefix) :])
+        for prefix in ("un", "dis", "non")
+    )
 
 
 @lru_cache(maxsize=16384)

@@ -7,7 +7,7 @@ from typing import Final
 
 from factsieve.core.guard.align import Alignment
 from factsieve.core.guard.model import Features, Finding, Word
-from factsieve.core.guard.thesaurus import tells_deed
+from factsieve.core.guard.thesaurus import has_denial, tells_deed
 
 
 def _content(words: tuple[Word, ...]) -> list[Word]:
@@ -39,7 +39,7 @@ def word_findings(
         unspaced = unspaced or any(word.role == "c" for word in (*ours, *theirs))
         if gap.framed and gap.ours and gap.theirs and not (ours and theirs):
             ours, theirs = [w for w in gap.ours if w.role != "r"], [w for w in gap.theirs if w.role != "r"]
-            if ours and theirs:
+            if ours and theirs and not _tells_existence(ours, theirs, candidate, stored):
                 light.append(Finding("substitution", _excerpt(ours), _excerpt(theirs)))
         elif gap.framed and ours and theirs:
             name = any(word.role == "n" for word in (*ours, *theirs))
@@ -80,7 +80,7 @@ def word_findings(
         >= _SMALL
     ):
         signs = _SIGNS
-    if edited or (swapped and not signs):
+    if edited or (swapped and not signs) or _denies_in_a_word(alignment):
         return swapped, added, dropped  # a text that only lost words elsewhere was edited, not reworded
     deeds = [word for word in loose_ours if tells_deed(word.surface)]
     others = [word for word in loose_theirs if tells_deed(word.surface)]
@@ -92,6 +92,15 @@ def word_findings(
     return swapped, added, dropped
 
 
+def _denies_in_a_word(alignment: Alignment) -> bool:
+    """Return whether in short texts an adjective that denies by its beginning has no match and both have open words: unpaid, settled."""
+    if len(alignment.pairs) >= _FEW:
+        return False
+    ours = [alignment.ours[i] for i in alignment.open_ours]
+    theirs = [alignment.theirs[j] for j in alignment.open_theirs]
+    return bool(ours and theirs) and any(word.role in "wp" and has_denial(word.surface) for word in (*ours, *theirs))
+
+
 _TOLERANCE = 0.34
 _SIGNS = 1
 _SMALL = 3
@@ -99,6 +108,22 @@ _LOOSE = 0.5
 _FEW = 8
 _ENOUGH = 4
 """Where fewer words match, a word that only the candidate has is no mere wording."""
+
+
+def _tells_existence(ours: list[Word], theirs: list[Word], candidate: Features, stored: Features) -> bool:
+    """Return whether both say no more than that something is there. What is available exists; what does not exist is not available."""
+    if len(ours) != 1 or len(theirs) != 1:
+        return False
+    one, other = ours[0], theirs[0]
+    denied = any(key == one.key for _, key in candidate.negations)
+    if denied != any(key == other.key for _, key in stored.negations):
+        return False
+    wide, narrow = (other, one) if denied else (one, other)
+    return wide.surface in _EXISTS and narrow.surface in _AT_HAND
+
+
+_EXISTS: Final = frozenset(("exist", "exists", "existing", "existed"))
+_AT_HAND: Final = frozenset(("available", "present"))
 
 
 def _excerpt(words: list[Word]) -> str:
@@ -121,16 +146,36 @@ _ANSWER: Final = 10
 """What stands behind a colon and has more words is told, not listed."""
 
 
-def only_counts(finding: Finding, candidate: Features, alignment: Alignment) -> bool:
-    """Return whether a number only tells how many the stored fact names: `two persons`, `a man and a woman` or `a pair of kids`."""
+def only_counts(finding: Finding, candidate: Features, stored: Features, alignment: Alignment) -> bool:
+    """Return whether a number only tells how many the stored fact names: `two persons`, `a man and a woman` or `a pair of kids`.
+
+    A zero that denies what it counts is a negation, and compared as one.
+    """
     value = next((v for v in candidate.values if v.excerpt == finding.ours and v.family == "number"), None)
+    if value is not None and value.canonical == "0" and any(word == "zero" for word, _ in candidate.negations):
+        return True
     if value is None or value.canonical not in _COUNTS:
         return False
+    if value.canonical == str(_listed(candidate, stored, alignment)):
+        return True
     if value.canonical == "2" and any(word.surface in _PAIRS for word in alignment.theirs):
         return True
     listed = Counter(word.group for word in alignment.theirs if word.role != "r")
     return any(str(listed[alignment.theirs[j].group]) == value.canonical for j in alignment.open_theirs)
 
 
-_COUNTS: Final = frozenset("23456")
+def _listed(candidate: Features, stored: Features, alignment: Alignment) -> int:
+    """Return how many words and identifiers a candidate lists behind its colon, 0 where the stored fact names others, or more of them."""
+    behind = candidate.answer_at
+    if behind < 0 or any(alignment.theirs[j].role in "nw" for j in alignment.open_theirs):
+        return 0
+    if any(index >= behind for index in alignment.open_ours):
+        return 0
+    ours = {v.canonical for v in candidate.values if v.family == "identifier" and v.position >= behind}
+    named = {v.canonical for v in candidate.values if v.family == "identifier"}
+    theirs = {v.canonical for v in stored.values if v.family == "identifier"}
+    return len(ours) + len(candidate.words) - behind if ours <= theirs <= named else 0
+
+
+_COUNTS: Final = frozenset("23456789")
 _PAIRS: Final = frozenset(("pair", "couple", "duo"))
