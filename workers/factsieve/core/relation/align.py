@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -81,6 +82,7 @@ class Segment(msgspec.Struct, frozen=True):
 _BREAKS: Final = w.words("because which who where since although though but while whereas so that as")
 
 
+@lru_cache(maxsize=4096)
 def items_of(clause: Clause) -> tuple[Item, ...]:
     """Return the content words of a clause in order."""
     out: list[Item] = []

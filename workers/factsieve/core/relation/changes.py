@@ -85,18 +85,16 @@ class Change(msgspec.Struct, frozen=True):
     reason: str
 
 
+@lru_cache(maxsize=8192)
 def has_change_words(text: str) -> bool:
     """Return whether a statement says that something ended or moved, or that somebody thought again."""
     plain = normalise(text)
     return bool(
-        _END.search(plain)
-        or _MOVE.search(plain)
-        or _CORRECTION.match(plain)
-        or _RESCHEDULED.search(plain)
-        or _NOT_VALUE.search(plain)
-        or _INSTEAD.search(plain)
-        or _LETS_GO.search(plain)
+        _signs(plain) & _ENDED_OR_MOVED or _CORRECTION.match(plain) or _INSTEAD.search(plain) or _LETS_GO.search(plain)
     )
+
+
+_ENDED_OR_MOVED: Final = frozenset(("end", "move", "reset", "not"))
 
 
 def strip_correction(text: str) -> tuple[str, bool]:

@@ -28,10 +28,11 @@ _ADVERBS: Final = w.words(
 )
 
 
-class Clause(msgspec.Struct, frozen=True):
+class Clause(msgspec.Struct, frozen=True, eq=False):
     """The parts of one statement. `head` is everything before the verb group, `tail` everything after it.
 
-    `tense` is present, past, perfect, future, modal or none; `passive` tells a participle after a form of be.
+    `tense` is present, past, perfect, future, modal or none; `passive` tells a participle after a form of be. Clauses are told apart by
+    identity, so that what is found out about one can be kept without reading it again.
     """
 
     tokens: tuple[Token, ...]

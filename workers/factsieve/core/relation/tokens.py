@@ -105,10 +105,14 @@ def tokenise(text: str) -> tuple[Token, ...]:
         pieces = _split(surface)
         for index, piece in enumerate(pieces):
             low = piece.casefold()
-            number = bool(_NUMBER.match(piece)) or low in _NUMBER_WORDS or any(c.isdigit() for c in piece)
+            number = low in _NUMBER_WORDS or (not piece.isalpha() and _is_number(piece))
             last = index == len(pieces) - 1
             out.append(Token(piece, low, low if number else key_of(low), number, piece[:1].isupper(), comma and last))
     return tuple(out)
+
+
+def _is_number(piece: str) -> bool:
+    return _NUMBER.match(piece) is not None or any(c.isdigit() for c in piece)
 
 
 def _split(surface: str) -> tuple[str, ...]:
