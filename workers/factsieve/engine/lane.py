@@ -70,8 +70,7 @@ class Lane:
         while self.waiting:
             count = 1 if self._singly else min(len(self.waiting), self._tools.settings.wave_events)
             self._singly = max(0, self._singly - 1)
-            items = [self.waiting.popleft() for _ in range(count)]
-            self.started = self._ours(items)
+            self.started = self._ours(self._next(count))
             try:
                 rest = await self._insist(self._take, self.started) if self.started else []
             except WaveLost:
@@ -82,6 +81,16 @@ class Lane:
             # What another worker recorded first, or what follows a repeated event, is looked up anew.
             self.waiting.extendleft(reversed(self._ours([item for item in rest if not item.closed])))
             self.started = []
+
+    def _next(self, count: int) -> list[Item]:
+        """Return the next events, `count` at most, all of one partition.
+
+        A namespace whose keys were put into several partitions has several owners, who each must find a record by the first of its events.
+        """
+        items = [self.waiting.popleft()]
+        while len(items) < count and self.waiting[0].partition == items[0].partition:
+            items.append(self.waiting.popleft())
+        return items
 
     def _ours(self, items: Sequence[Item]) -> list[Item]:
         """Return the events whose partition is still ours, and drop the others."""
@@ -154,9 +163,14 @@ class Lane:
             ) from error
         if self._tools.quarantine.settings.stops_namespace:
             raise NamespaceStopped(f"{self.namespace!r}: event {item.event.event_id!r}: {why}") from error
-        await self._tools.reject(item, why)
+        await self._refuse(item, why)
         self._tools.quarantine.refused()
         return []
+
+    async def _refuse(self, item: Item, why: BadInput) -> None:
+        """Put an event into the dead letter topic, unless it is another worker's by now."""
+        await self._hold_fence([item])
+        await self._tools.reject(item, why)
 
     async def _is_performed(self, item: Item) -> bool:
         """Perform the record that an event begins, if there is one whose pointers are not written yet; then the event is found by them."""
@@ -204,7 +218,7 @@ class Lane:
             if entry is None:
                 raise Transient("qdrant", f"the ledger's record of event {item.event.event_key} is not readable yet")
             if entry.body_hash not in (item.event.body_hash, SCRUBBED_HASH):
-                await self._tools.reject(item, _conflict(item, entry))
+                await self._refuse(item, _conflict(item, entry))
             else:
                 told.append((item, entry))
         await self._tell(told)
@@ -242,7 +256,7 @@ class Lane:
                     raise  # dealt with like any event that fails: the ledger is asked first
                 if await self._is_performed(item):  # a command that was in time when it was recorded is not too old now
                     raise WaveLost from error
-                await self._tools.reject(item, error)
+                await self._refuse(item, error)
                 continue
             pending.append((item, entry))
         await self._flush(pending, wave)
