@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 from tiny_onnx import cross_encoder, write_nli
 
 from factsieve.adapters.nli_judge import NliJudge, NliProfile, load_profile
-from factsieve.adapters.nli_model import NliModel
+from factsieve.adapters.nli_model import NliModel, PairScores
 from factsieve.adapters.onnx_session import package_folder
 from factsieve.adapters.onnx_shape import fixed_input_length, free_input_lengths
 from factsieve.core.errors import BadSettings
 from factsieve.core.facts import Kind
 from factsieve.core.judging import Choice, Question
+from factsieve.core.replace import NliScores
 
 AT = datetime(2026, 3, 4, tzinfo=UTC)
 ALL = frozenset(Kind)
@@ -228,6 +229,18 @@ def test_a_veto_cut_moves_the_border(tmp_path):
     assert confirm(high, "the door", "the door").choice is Kind.SKIP
     low.close()
     high.close()
+
+
+def test_a_contradiction_in_long_texts_counts_less(tmp_path):
+    """The same score refuses a skip of short texts, and lets one of long texts pass that is only a little above the cut."""
+    judge = NliJudge(write_nli(tmp_path / "m", order=("other", "contradiction")), profile=NliProfile(veto=0.9))
+    long = " ".join(["the door is open"] * 4)
+    judge._lanes._run = lambda pairs: [PairScores(NliScores(0.93, 0.93), truncated=False) for _ in pairs]
+    assert confirm(judge, "the door is open", "the door is ajar").choice is Kind.ADD
+    assert confirm(judge, long, long + " now").choice is Kind.SKIP
+    judge._lanes._run = lambda pairs: [PairScores(NliScores(0.97, 0.97), truncated=False) for _ in pairs]
+    assert confirm(judge, long, long + " today").choice is Kind.ADD
+    judge.close()
 
 
 def test_a_failing_model_gives_no_answer(tmp_path):

@@ -3,10 +3,10 @@
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from factsieve.core.alike import aligned, same_words
+from factsieve.core.alike import LONG, aligned, counted, same_words
 
 AT = datetime(2025, 5, 6, 10, tzinfo=UTC)
 
@@ -30,6 +30,7 @@ def test_another_value_stays_as_it_is():
 
 
 @given(st.text(max_size=60))
+@example("K<k˒0")
 def test_a_text_beside_itself_does_not_change(text):
     """The stored text's own writing is kept."""
     assert aligned(text, AT, text, AT) == text
@@ -41,3 +42,11 @@ def test_case_width_and_final_punctuation_are_no_other_words():
     assert same_words("提交日は１５日です。", "提交日は15日です")
     assert not same_words("Is it so?", "It is so")
     assert not same_words("Ostrel is in Zwolle?", "Ostrel is in Zwolle.")
+
+
+@given(st.floats(0, 1), st.integers(1, 40), st.integers(1, 40))
+def test_a_contradiction_counts_in_full_where_one_text_is_short(score, one, other):
+    """In long texts it counts less, never below zero, and certainty stays certainty."""
+    found = counted(score, "word " * one, "word " * other)
+    assert 0 <= found <= score
+    assert (found == score) if min(one, other) < LONG or score == 1 else (found < score or score == 0)

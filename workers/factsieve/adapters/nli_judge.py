@@ -15,6 +15,7 @@ from factsieve.adapters.kept import Keep, keeping_scores
 from factsieve.adapters.model_lanes import ModelLanes
 from factsieve.adapters.nli_model import Labels, NliModel, PairScores
 from factsieve.adapters.onnx_session import available_cores
+from factsieve.core.alike import counted
 from factsieve.core.errors import BadSettings, FactsieveError
 from factsieve.core.facts import Kind
 from factsieve.core.judging import Question, Verdict
@@ -35,8 +36,9 @@ Pair = tuple[str, str]
 class NliProfile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Cut-offs that were measured for one model.
 
-    `fingerprint` is the model's (None: for any). A skip is refused where either direction's contradiction is above `veto`; with a 3-way
-    model it also needs `entailment` in both directions. Below `clear` in both directions a 3-way model's `add` is sure.
+    `fingerprint` is the model's (None: for any). A skip is refused where either direction's contradiction, as it counts
+    (`core.alike.counted`), is above `veto`; with a 3-way model it also needs `entailment` in both directions. Below `clear` in both
+    directions a 3-way model's `add` is sure.
     """
 
     fingerprint: str | None = None
@@ -157,7 +159,7 @@ class NliJudge:
         except FactsieveError as error:
             verdict = Verdict(choice=None, judge=self.name, failure=str(error))
         else:
-            verdict = self._confirm(results) if question.confirm else self._choose(question, results)
+            verdict = self._confirm(question, results) if question.confirm else self._choose(question, results)
         elapsed_ms = (time.perf_counter() - started) * 1000
         return msgspec.structs.replace(verdict, model=self.fingerprint, latency_ms=round(elapsed_ms, 3))
 
@@ -182,9 +184,12 @@ class NliJudge:
             for pair, key, result in zip(pairs, ordered, found, strict=True)
         ]
 
-    def _confirm(self, results: Sequence[PairScores]) -> Verdict:
+    def _confirm(self, question: Question, results: Sequence[PairScores]) -> Verdict:
         """Return `skip` where nothing speaks against it, else `add` and why."""
-        worst = max(result.scores.stronger for result in results)
+        texts = [near.text for near in question.neighbours]
+        worst = max(
+            counted(result.scores.stronger, text, question.text) for text, result in zip(texts, results, strict=True)
+        )
         if any(result.truncated for result in results):
             return self._add("the texts are longer than the model's window", 1.0)
         if worst > self._profile.veto:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from factsieve.cli.measure.pairs import Label, Pair
 from factsieve.core import memo
-from factsieve.core.alike import aligned, same_words
+from factsieve.core.alike import aligned, counted, same_words
 from factsieve.core.calibration import Trial
 from factsieve.engine.overlay import cosine
 
@@ -62,9 +62,9 @@ async def _scores(models: "Models", pairs: Sequence[Pair]) -> dict[tuple[str, st
             found[pair.data, pair.pair_id] = (0.0, None)
         else:
             asked[pair.data, pair.pair_id] = (pair.a, text)
-    for key, score in zip(asked, await nli.score_pairs(list(asked.values())), strict=True):
+    for (key, texts), score in zip(asked.items(), await nli.score_pairs(list(asked.values())), strict=True):
         both = None if score.entailed is None or score.entails is None else min(score.entailed, score.entails)
-        found[key] = (score.stronger, both)
+        found[key] = (counted(score.stronger, *texts), both)
     return found
 
 

@@ -66,7 +66,7 @@ LIGHT: Final = _words(
     " based according due regarding related relating involve specific specifically following possible available necessary such person people indicate refer serve act require"
     " contain exist ability capability obtain perform whereas otherwise furthermore moreover additionally however therefore thus hence afterwards subsequently too let begin start"
     " offer employ utilize facilitate consist comprise encompass accompany dress clothe clad locate situate colour hue"
-    " state mention describe appear remain present do purpose aim case fact part instance example respect manner fashion own show look able group piece pair bunch amount quantity body"
+    " state mention describe specify appear remain present do purpose aim case fact part instance example respect manner fashion own show look able group piece pair bunch amount quantity body"
 )  # fmt: skip
 """English words that seldom carry the content: rewording brings them in and takes them out. Base forms."""
 
