@@ -4,6 +4,7 @@ import argparse
 import difflib
 import os
 import random
+import re
 import sys
 import time
 import tomllib
@@ -31,6 +32,12 @@ def sample(mutants: Iterable[Mutant], count: int, seed: int) -> list[Mutant]:
     return sorted(random.Random(seed).sample(every, count)) if 0 < count < len(every) else every
 
 
+def survivors(output: str) -> set[str]:
+    """Return path and name of each mutant that survived, by the output of a run."""
+    found = re.findall(r"^(?:\d+/\d+ )?survived: ([^:]+):\d+: (.+)$", output, re.MULTILINE)
+    return {f"{path}: {name}" for path, name in found}
+
+
 def diff(mutant: Mutant, source: str) -> str:
     """Return the lines that a mutant changes, as a diff without its head."""
     before, after = source.splitlines(), mutant.applied(source).splitlines()
@@ -48,6 +55,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--files", default="all", help=f"of {', '.join(TARGETS)}, joined by commas; all")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
+    parser.add_argument(
+        "--again", type=Path, help="only those that survived by the output of a former run, in this file"
+    )
     parser.add_argument("--list", action="store_true", help="name the mutants, and try none")
     args = parser.parse_args(arguments)
     wanted = list(TARGETS) if args.files == "all" else args.files.split(",")
@@ -56,6 +66,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     targets = {TARGETS[name].path: TARGETS[name] for name in wanted}
     sources = {path: (ROOT / path).read_text(encoding="utf-8") for path in targets}
     every = [mutant for path, source in sources.items() for mutant in mutants_of(source, path)]
+    if args.again is not None:
+        left = survivors(args.again.read_text(encoding="utf-8"))
+        every = [mutant for mutant in every if f"{mutant.path}: {mutant.name}" in left]
     drawn = sample(every, args.mutants, args.seed)
     if args.list:
         for mutant in drawn:
@@ -93,7 +106,7 @@ def _try(drawn: Sequence[Mutant], targets: dict[str, Target], processes: int) ->
             nonlocal done
             verdict = attempt(targets[mutant.path], mutant, limits[mutant.path])
             done += 1
-            say(f"{done}/{len(drawn)} {verdict}: {mutant.path}:{mutant.line}: {mutant.name[:120]}")
+            say(f"{done}/{len(drawn)} {verdict}: {mutant.path}:{mutant.line}: {mutant.name}")
             return verdict
 
         return list(zip(drawn, pool.map(one, drawn), strict=True))

@@ -1,7 +1,7 @@
 """What can be broken in a source file, one place at a time: made from its syntax tree, applied to its text.
 
-Left alone: messages (f-strings, docstrings), annotations, decorators, assertions for the type checker, lines of the log, numbers that are
-mere defaults of settings.
+Left alone: messages (f-strings, docstrings), annotations, decorators, how a class is declared, assertions for the type checker, lines of
+the log, numbers that are mere defaults of settings.
 """
 
 import ast
@@ -132,6 +132,8 @@ def _changes(node: ast.AST, place: str = "") -> Iterator[tuple[str, _Change]]:
 def _looked_at(node: ast.AST) -> Iterator[ast.AST]:
     for field, value in ast.iter_fields(node):
         if field in ("annotation", "returns", "decorator_list", "bases", "type"):
+            continue
+        if field == "keywords" and isinstance(node, ast.ClassDef):
             continue
         for child in value if isinstance(value, list) else [value]:
             if isinstance(child, ast.AST) and not _is_left_alone(child):

@@ -3,19 +3,21 @@
 import importlib.abc
 import importlib.machinery
 import importlib.util
-import os
 import resource
 import sys
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Any, NoReturn
 
+import pytest
+import structlog
 from hypothesis import HealthCheck, Phase, settings
 
-MODULE = "FACTSIEVE_MUTANT_MODULE"
-SOURCE = "FACTSIEVE_MUTANT_SOURCE"
 MEMORY_BYTES = 6 << 30
 """Of address space: a mutant that fills memory fails, and takes nothing else with it."""
+EXAMPLES = 10
+"""Of each property, at most: most mutants that are noticed at all are noticed by one of the first."""
 
 
 class Loader(importlib.machinery.SourceFileLoader):
@@ -58,10 +60,26 @@ def plant(name: str, mutated: Path) -> None:
     sys.meta_path.insert(0, Finder(name, mutated))
 
 
-if MODULE in os.environ:
-    plant(os.environ[MODULE], Path(os.environ[SOURCE]))
+def _drop(_logger: object, _method: str, _event: MutableMapping[str, Any]) -> NoReturn:
+    """Leave a line of the log out: to draw a traceback takes longer than most tests. A test that looks at the log has its own way."""
+    raise structlog.DropEvent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let properties that ask for many examples be content with few."""
+    for item in items:
+        test = getattr(item, "obj", None)
+        own = getattr(test, "_hypothesis_internal_use_settings", None)
+        if isinstance(own, settings) and own.max_examples > EXAMPLES:
+            getattr(test, "__func__", test)._hypothesis_internal_use_settings = settings(own, max_examples=EXAMPLES)
+
+
+def ready(module: str, mutated: Path) -> None:
+    """Make this process one that tries a mutant: bounded in memory, without a log, with the same examples as for every other mutant."""
+    plant(module, mutated)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
-    # The same examples for every mutant, nothing kept, and no time spent on making a failure small.
+    structlog.configure(processors=[_drop])
+    # Nothing is kept, and no time is spent on making a failure small.
     settings.register_profile(
         "mutation",
         database=None,

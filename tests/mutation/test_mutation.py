@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mutation.__main__ import explained, main, sample
+from mutation.__main__ import explained, main, sample, survivors
 from mutation.mutants import Mutant, mutants_of
 from mutation.targets import TARGETS
 from mutation.trial import ROOT, Target, TrialError, Verdict, attempt, measure
@@ -143,7 +143,7 @@ def test_mutants_of_the_files_are_programs(name: str) -> None:
 def test_tests_of_targets_exist() -> None:
     """Every test that a mutant is tried against is there."""
     for one in TARGETS.values():
-        assert [test for test in one.tests if not (ROOT / test).is_file()] == []
+        assert [test for test in one.tests if not (ROOT / test.partition("::")[0]).is_file()] == []
 
 
 def test_a_seed_draws_the_same_mutants() -> None:
@@ -174,3 +174,23 @@ def test_the_list_names_mutants(capsys: pytest.CaptureFixture[str]) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 5
     assert all(line.startswith("workers/factsieve/core/offsets.py:") for line in lines)
+
+
+def test_survivors_are_tried_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """They are read from the output of a run, from its verdicts and from its list alike, and nothing else is."""
+    offsets = TARGETS["offsets"].path
+    first, second, third = mutants_in(offsets)[:3]
+    output = "\n".join(
+        [
+            "the tests hold unbroken; limits: x 20 s",
+            f"1/3 killed: {offsets}:{first.line}: {first.name}",
+            f"2/3 survived: {offsets}:{second.line}: {second.name}",
+            f"survived: {offsets}:{third.line}: {third.name}",
+            "  -    survived: nothing",
+        ]
+    )
+    assert survivors(output) == {f"{offsets}: {second.name}", f"{offsets}: {third.name}"}
+    (tmp_path / "output").write_text(output, encoding="utf-8")
+    assert main(["--again", str(tmp_path / "output"), "--mutants", "0", "--list"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert listed == [f"{offsets}:{one.line}: {one.name}" for one in (second, third)]
