@@ -119,6 +119,15 @@ def test_a_new_consumer_starts_from_the_states_and_goes_on(ingesting, story, dat
     assert live(held) == in_force(world)
 
 
+def test_what_came_late_takes_out_nothing(ingesting):
+    """A late statement between two of a fact that is in force is history: the fact stays, and a consumer that knows it keeps it."""
+    state = ("state", TEXTS[0], Kind.ADD, 0, None)
+    world = tell([state, state, ("state", TEXTS[1], Kind.SUPERSEDE, -1, None)])
+    messages = messages_of(world)
+    assert [(message["history"], message["replaced"]) for message in messages] == [(False, []), (True, [])]
+    assert set(live(held_after(ingesting, messages)).values()) == {TEXTS[0]} == set(in_force(world).values())
+
+
 def test_the_stories_hold_all_seven_operations(ingesting):
     """The generator above is able to bring each of them about, so that the properties speak of all."""
     story = [

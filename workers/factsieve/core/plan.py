@@ -363,12 +363,9 @@ def _add_history(draft: Draft, candidate: Candidate, ruling: Ruling, decided_by:
         supersedes=(cut.fact_id,) if cut is not None else (),
         superseded_by=successor.fact_id,
     )
-    replaced = []
-    if cut is not None:
-        replaced.append(_replaced(cut, at))
-        cut_history(draft, placement, fact.fact_id, at, decided_by, ruling.reason)
+    cut_history(draft, placement, fact.fact_id, at, decided_by, ruling.reason)
     draft.record("late_history", fact, successor.fact_id, placement.valid_to, decided_by, ruling.reason)
-    draft.tell(ChangeType.ADDED, fact, replaced)
+    draft.tell(ChangeType.ADDED, fact)  # what was cut is not replaced: it is in force as before, or as little as before
     return fact
 
 
