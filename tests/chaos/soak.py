@@ -1,6 +1,7 @@
 """Two workers at a part of what they can do, for long: memory, open files and sockets, and lanes stay as they are.
 
 First it is measured what they can do, on a backlog. Then the stream comes at a pace, and each worker is looked at every few seconds.
+Where the machine can no longer do what it did while that was measured, the stream waits, and the report says so.
 """
 
 import os
@@ -22,6 +23,8 @@ SPARE_DESCRIPTORS = 8
 
 SAMPLE_S = 2.0
 BACKLOG = 3_000
+BEHIND_MOST_S = 30.0
+"""Nothing is sent while so many seconds' worth of events waits to be decided."""
 
 
 @dataclass
@@ -96,6 +99,10 @@ def run_soak(folder: Path, say: Say, *, broker: str, seed: int, minutes: float) 
         for name in sorted(stage.live):
             mischief.end(name)
         lines, failures = [], list(mischief.problems)
+        if sent < 0.95 * pace * minutes * 60:
+            lines.append(
+                f"  the workers could not keep the pace: {sent / (minutes * 60):.0f} events/s came, all they could do"
+            )
         for name, seen in samples.items():
             said, wrong = seen.judge(name)
             lines += said
@@ -120,9 +127,11 @@ def _soak(stage: Stage, seed: int, pace: float, lasting_s: float, samples: dict[
     room = stage.room
     stream = make_stream(seed + 1, int(pace * lasting_s) + 1, room.topics, datetime.now(UTC), prefix="soak-")
     began = looked = time.monotonic()
-    sent = 0
+    sent, before = 0, room.follower.decided
+    messages_per_event = len(stream.messages) / stream.events
     while (now := time.monotonic() - began) < lasting_s:
-        due = min(int(pace * now), len(stream.messages))
+        done = messages_per_event * (room.follower.decided - before)
+        due = min(int(pace * now), int(done + pace * BEHIND_MOST_S), len(stream.messages))
         if due > sent:
             room.send(stream.messages[sent:due])
             sent = due
