@@ -1,5 +1,6 @@
 """Commands against a stack that `factsieve up` started, as a user would type them; and the demonstration itself."""
 
+import asyncio
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaProducer
 
 from factsieve.localstack.stack import is_running, read_state
 
@@ -131,6 +133,32 @@ def test_the_log_shows_what_was_decided(shell: Shell) -> None:
     rows = shell.json("activity", "--namespace", "logged", "--limit", "5")
     assert [row["text"] for row in rows] == ["The first one", "Something else entirely"]
     assert len(shell.json("activity", "--limit", "1")) == 1
+
+
+def test_rubbish_on_the_log_stops_no_command(shell: Shell) -> None:
+    """What somebody else wrote to `fact-decisions` is passed over with a warning on standard error; results are as ever."""
+    kafka = read_state(shell.folder / ".factsieve").kafka_bootstrap
+
+    async def litter() -> None:
+        producer = AIOKafkaProducer(bootstrap_servers=kafka)
+        await producer.start()
+        try:
+            for value in (b"no json", None, b'{"order": "two teas"}', b"[" * 100_000):
+                await producer.send_and_wait("fact-decisions", value, key=b"somebody")
+        finally:
+            await producer.stop()
+
+    shell.run("remember", "--namespace", "littered", "One before the rubbish")
+    asyncio.run(litter())
+    done = shell.run("activity", "--namespace", "littered", "--json")
+    assert [json.loads(line)["text"] for line in done.stdout.splitlines()] == ["One before the rubbish"]
+    assert "passed over fact-decisions, partition " in done.stderr
+    assert done.stderr.splitlines()[-1].endswith("records of fact-decisions were passed over: they are no decisions")
+    assert "Traceback" not in done.stderr
+    replayed = shell.run("replay", "--namespace", "littered", "--json")
+    assert (replayed.returncode, json.loads(replayed.stdout)["told_again"]) == (0, 1), replayed.stderr
+    assert shell.run("whatif", "--namespace", "littered").returncode in (0, 1)
+    assert shell.run("rebuild", "--dry-run", "--beside-workers").returncode == 0
 
 
 def test_the_log_can_be_followed(shell: Shell) -> None:

@@ -81,12 +81,12 @@ def test_what_was_there_comes_in_order_of_time_and_then_what_comes(tansu: TestBr
         async with topic.log(observer=observer) as log:
             assert await log.until_ready(LIMIT_S)
             assert ids(log) == ["4", "3", "2", "1"]
-            await topic.tell(decision_value("5", at=5), reject_value("6", at=6))
+            await topic.tell(decision_value("5", at=5), b"[" * 100_000, reject_value("6", at=6))
             await until(lambda: len(log) == 6)
             assert ids(log) == ["6", "5", "4", "3", "2", "1"]
             assert log.complete_since is None
             await until(lambda: log.behind_s is not None and log.behind_s < LIMIT_S)
-        assert observer.seen == {"read": 6, "unreadable": 2, "disconnected": 0, "missed": 0}
+        assert observer.seen == {"read": 6, "unreadable": 3, "disconnected": 0, "missed": 0}
 
     asyncio.run(run())
 

@@ -18,6 +18,7 @@ from factsieve.core.recovery import merged
 from factsieve.operations import rebuild as rebuilding
 from factsieve.operations.backup import Export, export
 from factsieve.operations.export_format import Writer
+from factsieve.ports import Message
 from tests.engine.harness import World, always, by_digest
 from tests.operations.recovery_world import (
     ToldTopic,
@@ -138,6 +139,20 @@ def test_facts_and_ledger_come_back_as_they_were(lived: Any) -> None:
     assert points(stores) == before
     now = {d["event_id"]: d["decision_id"] for d in again.decisions() if "error" not in d}
     assert now == {d["event_id"]: d["decision_id"] for d in world.decisions() if "error" not in d}
+
+
+def test_rubbish_on_the_topic_is_passed_over_and_counted(lived: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """What is no JSON object is nobody's decision: the same comes back without it, and the first one is named."""
+    world, _ = lived
+    rubbish = [b"no json", None, b"[" * 100_000, b"17", b"\xff"]
+    messages = [Message("fact-decisions", b"a", value, ()) for value in rubbish] + world.outbox.of("fact-decisions")
+    stores, done = rebuilt(world, ToldTopic(messages))
+    assert differences(points(stores_of(world)), points(stores)) == []
+    assert ledger_differences(world, stores_of(world), stores) == []
+    assert (done.passed_over, done.rejects) == (len(rubbish), 1)
+    [warning] = [record.getMessage() for record in caplog.records]
+    assert warning.startswith("passed over fact-decisions, partition ")
+    assert ", offset 0, which is no decision: " in warning
 
 
 def test_no_erased_text_is_written_on_the_way(lived: Any) -> None:

@@ -10,7 +10,7 @@ from rich.markup import escape
 from factsieve.cli.connect import ConfigFile, StateDir, connect
 from factsieve.cli.render import decision_line, out
 from factsieve.operations.connected import Connected
-from factsieve.operations.conversation import Reader
+from factsieve.operations.conversation import DecisionReader
 from factsieve.operations.log import latest
 
 
@@ -32,13 +32,12 @@ def activity(
 
 
 async def _show(connected: Connected, limit: int, *, follow: bool, namespace: str | None, as_json: bool) -> None:
-    async with Reader(connected.kafka, connected.topics.decisions) as reader:
+    async with DecisionReader(connected.kafka, connected.topics) as reader:
         for decision in await latest(reader, limit, namespace):
             _print(decision, as_json=as_json)
         reader.seek(reader.ends)
         while follow:
-            for _, _, value in await reader.poll():
-                decision = msgspec.json.decode(value)
+            for _, _, decision in await reader.decisions():
                 if namespace in (None, decision.get("namespace")):
                     _print(decision, as_json=as_json)
 

@@ -60,6 +60,8 @@ def rebuild(
             beside_workers=beside_workers,
         )
     )
+    if done.passed_over > 1:
+        err().print(f"{done.passed_over} records were passed over: they are no decisions.", style="yellow")
     if as_json:
         typer.echo(msgspec.json.encode(done).decode())
         return

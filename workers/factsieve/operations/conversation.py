@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import itertools
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from types import TracebackType
@@ -16,7 +17,10 @@ from factsieve.adapters.kafka_outbox import KafkaOutbox, OutboxOptions
 from factsieve.adapters.kafka_partitions import partitions_of
 from factsieve.core.errors import Transient
 from factsieve.ports import Message
+from factsieve.wire.recorded import NotADecision, told
 from factsieve.wire.topics import Topics
+
+log = logging.getLogger(__name__)
 
 Decision = dict[str, Any]
 EventName = tuple[str, str, str]
@@ -131,23 +135,52 @@ class Reader:
         return unread, heard_ms / 1_000
 
     async def poll(self) -> list[tuple[TopicPartition, int, bytes]]:
-        """Return what arrived (partition, offset, value), possibly nothing; waits a moment."""
+        """Return what arrived (partition, offset, value: empty where there is none), possibly nothing; waits a moment."""
         assert self._consumer is not None
         with self._kafka.reaching(f"reading {self._topic}"):
             fetched = await self._consumer.getmany(timeout_ms=_POLL_MS, max_records=1_000)
         return [
-            (partition, record.offset, record.value)
+            (partition, record.offset, record.value or b"")
             for partition, records in fetched.items()
             for record in records
-            if record.value is not None
         ]
+
+
+class DecisionReader(Reader):
+    """Reads `fact-decisions`. What is no decision is passed over: the first is told of at once, how many there were at the end."""
+
+    def __init__(self, kafka: Kafka, topics: Topics) -> None:
+        super().__init__(kafka, topics.decisions)
+        self.passed_over = 0
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.passed_over > 1:
+            log.warning("%d records of %s were passed over: they are no decisions", self.passed_over, self._topic)
+        await super().__aexit__(kind, error, trace)
+
+    async def decisions(self) -> list[tuple[TopicPartition, int, Decision]]:
+        """Return what arrived (partition, offset, decision), possibly nothing; waits a moment."""
+        found = []
+        for part, offset, value in await self.poll():
+            try:
+                found.append((part, offset, told(value)))
+            except NotADecision as error:
+                self.passed_over += 1
+                if self.passed_over == 1:
+                    log.warning(
+                        "passed over %s, partition %d, offset %d, which is no decision: %s",
+                        part.topic, part.partition, offset, error,
+                    )  # fmt: skip
+        return found
 
 
 class Conversation:
     """Sends candidates and collects their decisions."""
 
     def __init__(self, kafka: Kafka, topics: Topics) -> None:
-        self._reader = Reader(kafka, topics.decisions)
+        self._reader = DecisionReader(kafka, topics)
         self._outbox = kafka.outbox()
 
     async def __aenter__(self) -> Self:
@@ -185,8 +218,7 @@ class Conversation:
             while pending or not sending.done():
                 if sending.done():
                     sending.result()
-                for _, _, value in await self._reader.poll():
-                    decision: Decision = msgspec.json.decode(value)
+                for _, _, decision in await self._reader.decisions():
                     name = _name_of(decision)
                     if name in pending:
                         pending.discard(name)

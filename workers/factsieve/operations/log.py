@@ -11,7 +11,7 @@ import msgspec
 import structlog
 
 from factsieve.core.errors import Transient
-from factsieve.operations.conversation import Kafka, Reader
+from factsieve.operations.conversation import DecisionReader, Kafka, Reader
 from factsieve.operations.log_counts import Counts, count_rows
 from factsieve.operations.log_followers import FOLLOWER_QUEUE, MISSED, Following, LogObserver, QuietLogObserver
 from factsieve.operations.log_ring import (
@@ -22,6 +22,7 @@ from factsieve.operations.log_ring import (
     in_order,
     instant_of,
 )
+from factsieve.wire.recorded import NotADecision, told
 from factsieve.wire.topics import Topics
 
 __all__ = [
@@ -61,7 +62,7 @@ _YIELD_EVERY: Final = 200
 """After so many decisions taken in, others get their turn on the loop."""
 
 
-async def latest(reader: Reader, limit: int, namespace: str | None) -> list[dict[str, Any]]:
+async def latest(reader: DecisionReader, limit: int, namespace: str | None) -> list[dict[str, Any]]:
     """Return the latest decisions, oldest first. Without a namespace the last `limit` of each partition hold them all."""
     depth = _SCAN_LIMIT if namespace is not None else limit
     starts = {part: max(reader.begins[part], end - depth) for part, end in reader.ends.items()}
@@ -70,8 +71,7 @@ async def latest(reader: Reader, limit: int, namespace: str | None) -> list[dict
     reader.seek(starts)
     found: list[tuple[str, dict[str, Any]]] = []
     while not await reader.reached(reader.ends):
-        for part, offset, value in await reader.poll():
-            decision = msgspec.json.decode(value)
+        for part, offset, decision in await reader.decisions():
             if offset < reader.ends[part] and namespace in (None, decision.get("namespace")):
                 found.append((decision["decided_at"], decision))
     found.sort(key=lambda seen: seen[0])
@@ -277,12 +277,10 @@ class DecisionLog:
     def _decoded(self, partition: int, offset: int, raw: bytes) -> DecisionValue | None:
         self._positions[partition] = offset + 1
         try:
-            value: DecisionValue = msgspec.json.decode(raw)
-            instant_of(value)
-        except (msgspec.DecodeError, UnicodeDecodeError, *_UNLIKE_A_DECISION) as error:
-            self._pass_over(f"{partition}@{offset}", error)
+            return told(raw)
+        except NotADecision as error:
+            self._pass_over(f"{self._topic}/{partition}@{offset}", error)
             return None
-        return value
 
     def _pass_over(self, which: str, error: Exception) -> None:
         self._observer.log_unreadable()

@@ -4,6 +4,7 @@ Two passes over the topic. The first collects what was erased, so that no erased
 what was told. Points are absolute states with versions and events have their keys, so that a rebuild may be interrupted and repeated.
 """
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -16,13 +17,18 @@ from factsieve.engine.perform import scrub_ledger
 from factsieve.operations.backup import Export, check_embedder, import_lines, name_of
 from factsieve.operations.refill import Filled, Refill, Stores
 from factsieve.operations.scan import Positions, Scan, read_length
-from factsieve.wire.recorded import decided_entry, outline
+from factsieve.wire.recorded import NotADecision, decided_entry, outline
+
+log = logging.getLogger(__name__)
 
 OnSteps = Callable[[int], None]
 
 
 class Rebuilt(msgspec.Struct):
-    """What a rebuild did: of the export, of the topic, and how many events and facts are erased."""
+    """What a rebuild did: of the export, of the topic, and how many events and facts are erased.
+
+    `passed_over`: records of the topic that are no JSON objects, so that nothing of ours is lost with them.
+    """
 
     imported: Filled = msgspec.field(default_factory=Filled)
     told: Filled = msgspec.field(default_factory=Filled)
@@ -31,6 +37,7 @@ class Rebuilt(msgspec.Struct):
     incomplete: int = 0
     erased_facts: int = 0
     other_embedder: int = 0
+    passed_over: int = 0
 
 
 def start_of(scan: Scan, export: Export | None, topic: str, *, accept_gap: bool) -> dict[int, int]:
@@ -84,19 +91,27 @@ class Erased(msgspec.Struct, frozen=True):
 
 
 async def find_erasures(
-    scan: Scan, starts: Positions, on_steps: OnSteps = lambda _count: None
-) -> tuple[list[Erased], int]:
-    """Return what was erased since, and how many messages there are. Raises Transient."""
+    scan: Scan, starts: Positions, done: Rebuilt, on_steps: OnSteps = lambda _count: None
+) -> list[Erased]:
+    """Return what was erased since; `done` is told how many messages there are. Raises Transient."""
     found: list[Erased] = []
-    messages = 0
     async for records, _ in scan.read(starts, scan.ends):
-        messages += len(records)
+        done.messages += len(records)
         for record in records:
-            told = outline(record.value or b"{}")
+            try:
+                told = outline(record.value)
+            except NotADecision as error:
+                done.passed_over += 1
+                if done.passed_over == 1:
+                    log.warning(
+                        "passed over %s, partition %d, offset %d, which is no decision: %s",
+                        record.topic, record.partition, record.offset, error,
+                    )  # fmt: skip
+                continue
             if told.erases is not None and told.namespace is not None:
                 found.append(Erased(told.namespace, record.partition, record.offset, told.erases))
         on_steps(len(records))
-    return found, messages
+    return found
 
 
 def _together(found: Sequence[Erased]) -> Mapping[str, Erasure]:
@@ -117,7 +132,7 @@ async def outlook(
 ) -> Rebuilt:
     """Return what a rebuild would read, without any store. Raises Transient."""
     would = Rebuilt()
-    found, would.messages = await find_erasures(scan, starts, on_steps)
+    found = await find_erasures(scan, starts, would, on_steps)
     would.erased_facts = sum(len(erasure.facts) for erasure in _together(found).values())
     if export is not None:
         would.imported = Filled(facts=export.end.facts, decisions=export.end.records)
@@ -142,7 +157,7 @@ async def rebuild(
     done = Rebuilt()
     if export is not None:
         check_embedder(export.header, stores.embedder, re_embed=re_embed)
-    found, done.messages = await find_erasures(scan, starts, on_steps)
+    found = await find_erasures(scan, starts, done, on_steps)
     erasures = _together(found)
     by_namespace: dict[str, list[Erased]] = {}
     for one in found:
@@ -173,7 +188,10 @@ async def rebuild(
 def _entries(records: Sequence[Record], done: Rebuilt, ours: str, *, re_embed: bool) -> list[tuple[Entry, Record]]:
     entries = []
     for record in records:
-        entry = None if record.value is None else decided_entry(record.value)
+        try:
+            entry = decided_entry(record.value)
+        except NotADecision:  # counted in the first pass
+            continue
         if entry is None:
             done.rejects += 1
             continue

@@ -17,7 +17,7 @@ import msgspec
 
 from factsieve.core.errors import BadSettings, Transient
 from factsieve.operations.connected import Connected
-from factsieve.operations.conversation import MAX_UNANSWERED, Reader
+from factsieve.operations.conversation import MAX_UNANSWERED, DecisionReader
 from factsieve.operations.scan import Positions, Scan
 from factsieve.ports import LedgerPointer
 from factsieve.wire.deadletters import replay_message
@@ -179,7 +179,7 @@ class Outcomes:
 
     def __init__(self, connected: Connected, replay_id: str, *, idle_timeout_s: float) -> None:
         self._idle_timeout_s = idle_timeout_s
-        self._reader = Reader(connected.kafka, connected.topics.decisions)
+        self._reader = DecisionReader(connected.kafka, connected.topics)
         self._replay_id = replay_id
         self._seen: set[tuple[int, int]] = set()
         self._expected = 0
@@ -203,8 +203,7 @@ class Outcomes:
 
     async def _follow(self) -> None:
         while True:
-            for _, _, value in await self._reader.poll():
-                told: dict[str, Any] = msgspec.json.decode(value)
+            for _, _, told in await self._reader.decisions():
                 if told.get("replay_id") == self._replay_id:
                     self._take(told)
                     self._last_news = asyncio.get_running_loop().time()
@@ -215,12 +214,12 @@ class Outcomes:
         if place in self._seen:
             return
         self._seen.add(place)
-        if "error" in told:
+        if told.get("error") is not None:
             self.reported.refused[told["error"]["code"]] += 1
-        elif told["replayed"]:
+        elif told.get("replayed"):
             self.reported.told_again += 1
         else:
-            self.reported.decided[str(told["decision"])] += 1
+            self.reported.decided[str(told.get("decision"))] += 1
 
     async def room(self, count: int) -> None:
         """Wait until not too many events are unanswered, then count more of them. Raises Transient where nothing is answered."""
