@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from factsieve.adapters.rules_judge import DOUBT, RulesJudge
+from factsieve.adapters.rules_judge import DOUBT, SURE_TO_SKIP, SURE_TO_STAND, RulesJudge
 from factsieve.core.errors import Transient
 from factsieve.core.facts import Kind
 from factsieve.core.judging import Choice, Question, Verdict
@@ -98,6 +98,17 @@ def test_doubt_is_flagged():
     verdict = ask("The shop moved off Redis.", "The shop sells cheese.", "The shop uses Postgres and Redis.")
     assert (verdict.choice, verdict.review, verdict.conflicts) == (Kind.ADD, "conflict", (1,))
     assert verdict.confidence == DOUBT
+
+
+def test_where_only_retiring_is_the_question_what_is_covered_stands():
+    """A stored fact that says it already leaves an `add` in doubt where it might be a skip, and none where it can only be retired."""
+    stored = "Iris is working on opening a weaving studio, with the official opening night being near."
+    candidate = "Iris is working on opening a studio for weavers of all ages."
+    wide = ask(candidate, stored)
+    narrow = ask(candidate, stored, allowed=frozenset({Kind.SUPERSEDE, Kind.ADD}))
+    assert (wide.choice, wide.confidence < SURE_TO_SKIP) == (Kind.ADD, True)
+    assert (narrow.choice, narrow.review) == (Kind.ADD, None)
+    assert narrow.confidence >= SURE_TO_STAND
 
 
 def test_every_outdated_neighbour_goes_and_the_others_stay():

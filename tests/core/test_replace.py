@@ -276,6 +276,17 @@ def test_what_the_guard_objects_to_is_never_the_same():
             assert read(stored, candidate).relation not in (Relation.SAME, Relation.COVERED)
 
 
+def test_a_denial_in_texts_that_share_little_is_of_something_else():
+    """The less alike two texts are, the more of them must align for a denial in one to leave them in doubt."""
+    stored = "The mill in Odda repairs wheels and carts."
+    candidate = "The mill in Odda does not sell flour or bran."
+    found = memo.compare(candidate, AT, stored, AT)
+    assert 0.4 <= found.aligned < 0.5
+    assert "negation" in {f.kind for f in found.findings}
+    near, far = (relate(candidate, AT, stored, AT, likeness, False, found) for likeness in (0.8, 0.74))
+    assert near.sureness <= 0.5 < far.sureness
+
+
 def test_many_valued_twins_stand():
     """Of 456 question-and-answer pairs about what can have many values, at most one in a hundred is retired."""
     pairs = rows("many_valued.jsonl")

@@ -21,12 +21,10 @@ pytestmark = [pytest.mark.shared, pytest.mark.goals, pytest.mark.timeout(1200)]
 LARGE = ("sick_train", "mrpc_train", "antonym")
 REACHED = {
     ("rules", FALSE_SKIPS, "sick_train"): 0.05,  # goal: 0.03, which all of the set reaches, and a third of it may not
-    ("rules", YIELD, "gptcache_mock"): 0.83,  # goal: 0.9
     ("rules", YIELD, "sick_train"): 0.85,  # goal: 0.9, which all of the set reaches
-    ("rules", YIELD, "locomo_labelled"): 0.65,  # goal: 0.8
-    ("nli", YIELD, "gptcache_mock"): 0.8,  # goal: 0.9
+    ("rules", YIELD, "locomo_labelled"): 0.7,  # goal: 0.8
     ("nli", YIELD, "sick_train"): 0.85,  # goal: 0.9, which all of the set reaches
-    ("nli", YIELD, "locomo_labelled"): 0.65,  # goal: 0.8
+    ("nli", YIELD, "locomo_labelled"): 0.7,  # goal: 0.8
 }
 LEAST_PAIRS = 15
 """Fewer would show nothing."""

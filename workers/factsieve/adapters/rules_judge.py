@@ -19,6 +19,8 @@ from factsieve.core.replace import SURE, NliScores, Reading, Relation, far_apart
 REVIEW: Final = "conflict"
 SURE_TO_REVISE: Final = 0.6
 SURE_TO_SKIP: Final = 0.75
+SURE_TO_STAND: Final = 0.8
+"""How sure it is that a fact which says the same words, or more, is not put out of force."""
 DOUBT: Final = 0.3
 """The confidence of an `add` beside a fact that may contradict it."""
 
@@ -123,7 +125,7 @@ def decide(question: Question, readings: Sequence[Reading], judge: str) -> Verdi
         return _verdict(Kind.UPDATE, judge, refined[:1])
     best = max((n.similarity for n in question.neighbours), default=0.0)
     near = [r for n, r in zip(question.neighbours, readings, strict=True) if n.similarity >= best - NEAR]
-    return _added(judge, readings, near, doubtful)
+    return _added(judge, readings, near, doubtful, may_skip=Kind.SKIP in question.allowed)
 
 
 def _verdict(choice: Kind, judge: str, chosen: Sequence[tuple[int, Reading]], text: str | None = None) -> Verdict:
@@ -137,18 +139,29 @@ def _verdict(choice: Kind, judge: str, chosen: Sequence[tuple[int, Reading]], te
     )
 
 
-def _added(judge: str, readings: Sequence[Reading], near: Sequence[Reading], doubtful: tuple[int, ...]) -> Verdict:
+def _added(
+    judge: str, readings: Sequence[Reading], near: Sequence[Reading], doubtful: tuple[int, ...], *, may_skip: bool
+) -> Verdict:
     if doubtful:
         reason = readings[doubtful[0]].reason
         return Verdict(choice=Kind.ADD, judge=judge, reason=reason, confidence=DOUBT, review=REVIEW, conflicts=doubtful)
     if not near:
         return Verdict(choice=Kind.ADD, judge=judge, reason="nothing near", confidence=1.0)
-    weakest = min(near, key=_surely_other)
-    return Verdict(choice=Kind.ADD, judge=judge, reason=weakest.reason, confidence=_surely_other(weakest))
+    sureness = [_surely_other(reading, may_skip=may_skip) for reading in near]
+    weakest = sureness.index(min(sureness))
+    return Verdict(choice=Kind.ADD, judge=judge, reason=near[weakest].reason, confidence=sureness[weakest])
 
 
-def _surely_other(reading: Reading) -> float:
-    """Return how sure it is that a fact is neither repeated nor retired: repeats and refinements that were not acted on are not."""
+def _surely_other(reading: Reading, *, may_skip: bool) -> float:
+    """Return how sure an `add` is: repeats and refinements that were not acted on leave it in doubt, where they may be acted on at all.
+
+    Where only retiring is the question, a fact that says the same words or more is none to retire.
+    """
     if reading.relation in (Relation.BOTH_STAND, Relation.UNRELATED):
         return reading.sureness
+    if not may_skip and (
+        reading.relation is Relation.COVERED
+        or (reading.relation is Relation.SAME and reading.sureness >= SURE_TO_STAND)
+    ):
+        return SURE_TO_STAND
     return 0.9 - 0.5 * reading.sureness

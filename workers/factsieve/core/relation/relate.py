@@ -29,6 +29,8 @@ APART: Final = 0.5
 """Below this share of aligned words two statements have little to do with each other, whatever their frame."""
 LITTLE: Final = 0.4
 """Below this share of aligned words a denial in one text is of something else."""
+ALIKE: Final = 0.78
+"""Of texts less similar than this a denial is of something else below `APART` already."""
 UNPROVEN: Final = "not the same, and nothing shows that one puts the other out of force"
 SURE_FORM: Final = 0.88
 """From this sureness on a reading rests on the form of the texts, which no model's score outweighs."""
@@ -61,7 +63,7 @@ def relate(
         return Reading(Relation.SAME, 1.0, "the same words")
     tone = _tone(candidate_text, stored_text, comparison)
     if tone is not None:
-        return _doubt(tone, comparison)
+        return _doubt(tone, comparison, similarity)
     if same_slot:
         return _same_slot(comparison)
     reading = _content(candidate_text, stored_text, similarity, comparison)
@@ -69,7 +71,7 @@ def relate(
         reading = Reading(Relation.BOTH_STAND, 0.5, "says nearly the same, and the guard objects")
     if nli is not None and _is_reworded(reading, similarity, comparison, nli):
         return Reading(Relation.SAME, 0.78, "one word is another, and the NLI model sees no contradiction in it")
-    return _weigh(_turn(_doubt(reading, comparison), candidate_text, stored_text), nli)
+    return _weigh(_turn(_doubt(reading, comparison, similarity), candidate_text, stored_text), nli)
 
 
 def _is_reworded(reading: Reading, similarity: float, comparison: Comparison, nli: NliScores) -> bool:
@@ -241,13 +243,13 @@ def _in_order(part: str, whole: str) -> bool:
     return all(i.key in rest for i in items_of(parse(part)))
 
 
-def _doubt(reading: Reading, comparison: Comparison) -> Reading:
+def _doubt(reading: Reading, comparison: Comparison, similarity: float) -> Reading:
     """Return the reading, less sure of two standing side by side where the texts are close or one seems to deny the other."""
     if reading.relation not in (Relation.BOTH_STAND, Relation.UNRELATED):
         return reading
     denied = (
         reading.sureness < SURE_FORM
-        and comparison.aligned >= LITTLE
+        and comparison.aligned >= (LITTLE if similarity >= ALIKE else APART)
         and any(f.kind in _DENIALS for f in comparison.findings)
     )
     firm = reading.reason in (QUESTION, PLAN)
