@@ -213,7 +213,7 @@ class World:
         await engine.start()
         for record in records:
             await engine.submit(record, lambda r=record: self.done.append((r.topic, r.partition, r.offset)))
-        assert await engine.drain(None, 5.0), f"not done: {engine.in_flight} in flight, failed with {engine.failure!r}"
+        assert await engine.drain(None, 60.0), f"not done: {engine.in_flight} in flight, failed with {engine.failure!r}"
         await engine.stop()
 
     def decisions(self) -> list[dict[str, Any]]:

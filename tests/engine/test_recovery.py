@@ -149,7 +149,7 @@ def test_an_old_owner_that_wakes_with_a_finished_wave_performs_what_is_stored() 
         await held.reached.wait()
         await awake.feed(records[:1])
         held.go.set()
-        assert await old.drain(None, 5.0)
+        assert await old.drain(None, 60.0)
         await old.stop()
 
     asyncio.run(both())

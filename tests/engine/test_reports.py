@@ -115,7 +115,7 @@ def test_holds_are_counted_once_an_outage():
         world.judge.answer = watched
         for index, text in enumerate(texts):
             await engine.submit(world.record(text, 600 * index), lambda: None)
-            assert await engine.drain(None, 5.0)
+            assert await engine.drain(None, 60.0)
         await engine.stop()
         return engine.desk, seen
 

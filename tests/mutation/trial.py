@@ -20,7 +20,7 @@ _LEAST_LIMIT_S: Final = 20.0
 _PASSED, _FAILED, _INTERRUPTED, _INTERNAL, _NOT_FOUND = 0, 1, 2, 3, 4
 _OPTIONS: Final = (
     *("-p", "mutation.planting", "-p", "_hypothesis_pytestplugin", "-p", "pytest_timeout", "-p", "no:cacheprovider"),
-    *("-x", "-q", "--tb=line", "--assert=plain"),
+    *("-x", "-q", "--tb=line", "--assert=plain", "--timeout=0"),  # its processor time is bounded instead
 )
 
 
