@@ -77,7 +77,16 @@ breaks or half surrogate pairs. The key is the namespace, as UTF-8. Of a header 
 instants at which it was stated, the first and the latest.
 """
 
-_TAIL: Final = """## Memory
+_TAIL: Final = """## What may be told of a decision
+
+A decision travels with its whole effect, so one that retires many long statements takes more than the statement that
+brought it about. Before it is recorded, what is to be told of it is compared with the lower of
+`kafka.max_request_bytes` and the topic's `max.message.bytes` in `schemas/asyncapi.yaml` (4 MB for `fact-decisions` and
+`new-facts`, 1 MB for the others). One that would not fit is not made: the event goes to the dead letter topic as
+`decision_too_large`, those behind it go on. What is recorded can so always be told, as long as the topics on the
+brokers let through what the file says (`factsieve topics check`).
+
+## Memory
 
 What a worker holds does not grow with what waits on the topic, nor with how many namespaces there are: a namespace
 costs something only while events of it are in flight. At most `kafka.partition_buffer_bytes` (and one fetch) wait for

@@ -26,8 +26,10 @@ from factsieve.engine.engine import Engine, EngineSettings
 from factsieve.engine.lane import LaneSettings
 from factsieve.engine.poison import PoisonSettings
 from factsieve.engine.ports import HoldsAll, NoRisk, Observer, Ports
+from factsieve.engine.sizes import Room
 from factsieve.engine.wave import WaveSettings
 from factsieve.ports import Downstream, Embedder, FactStore, Fence, HashWindow, Ledger, Outbox, Risk
+from factsieve.wire.topic_specs import load_specs
 
 log = structlog.get_logger(__name__)
 
@@ -141,6 +143,13 @@ def engine_settings(settings: Settings, embedder: Embedder) -> EngineSettings:
         refuse_wrong_partition=settings.kafka.wrong_partition == "refuse",
         command_keys=settings.command_keys(),
         command_max_age_s=settings.commands.max_age_s,
+        room=Room(
+            {
+                name: min(spec.max_message_bytes, settings.kafka.max_request_bytes)
+                for name, spec in load_specs(settings.topics).items()
+            },
+            settings.limits.max_attributes_bytes,
+        ),
     )
 
 

@@ -30,6 +30,7 @@ RejectCode = Literal[
     "attributes_too_large",
     "event_id_conflict",
     "command_unauthorised",
+    "decision_too_large",
     "unprocessable",
 ]
 """Why an input was refused; the codes of `candidate-facts-dlt` and of rejects on `fact-decisions`."""

@@ -19,6 +19,7 @@ from factsieve.engine.lane import UNPROCESSABLE, Lane, LaneSettings, LaneTools
 from factsieve.engine.perform import Performer
 from factsieve.engine.poison import NamespaceStopped, PoisonSettings, Quarantine, refusal
 from factsieve.engine.ports import Gathered, Observer, Ports, QuietObserver
+from factsieve.engine.sizes import Room, too_large
 from factsieve.engine.wave import Wave, WaveSettings
 from factsieve.wire import outbound
 from factsieve.wire.deadletters import dead_letter_message
@@ -38,7 +39,8 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     At most `max_in_flight` events are taken in and not done, of one namespace at most `max_lane_events`, so that one that is held or floods
     leaves room for those of other partitions. `batch_items` bounds what one call of a port carries. `command_keys` are the
-    operators' keys by id, commands older than `command_max_age_s` are refused. A key outside the partition that `partitioner` would choose
+    operators' keys by id, commands older than `command_max_age_s` are refused. An event whose decision can not be told within `room` is
+    refused. A key outside the partition that `partitioner` would choose
     is noticed, and with `refuse_wrong_partition` refused.
     """
 
@@ -56,6 +58,7 @@ class EngineSettings(msgspec.Struct, frozen=True, kw_only=True):
     refuse_wrong_partition: bool = False
     command_keys: Mapping[str, bytes] = {}
     command_max_age_s: float = 3600.0
+    room: Room = Room()
 
 
 class Engine:
@@ -92,6 +95,7 @@ class Engine:
             new_wave=self._new_wave,
             command=self._command_entry,
             reject=self._reject_item,
+            too_large=lambda entry: too_large(entry, settings.topics, settings.room),
             is_gone=self._is_gone,
             quarantine=self._quarantine,
         )

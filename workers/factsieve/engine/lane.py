@@ -51,6 +51,7 @@ class LaneTools(msgspec.Struct, frozen=True):
     new_wave: Callable[[], Wave]
     command: Callable[[Command, Wave], Awaitable[Entry]]
     reject: Callable[[Item, BadInput], Awaitable[None]]
+    too_large: Callable[[Entry], BadInput | None]
     is_gone: Callable[[Item], bool]
     quarantine: Quarantine
 
@@ -196,7 +197,7 @@ class Lane:
         if known:
             await self._repeat(run, [pointer.record_id for pointer in pointers[: len(run)] if pointer is not None])
         else:
-            await self._decide(run)
+            run = run[: await self._decide(run)]
         return list(items[len(run) :])
 
     # Events that are in the ledger
@@ -237,13 +238,13 @@ class Lane:
 
     # New events
 
-    async def _decide(self, items: Sequence[Item]) -> None:
-        """Decide, record, perform and tell new events."""
+    async def _decide(self, items: Sequence[Item]) -> int:
+        """Decide, record, perform and tell new events; return how many of them, from the first on, are dealt with."""
         wave = self._tools.new_wave()
         candidates = [(item, item.event) for item in items if isinstance(item.event, Candidate)]
         prepared = {id(p.item): p for p in await wave.prepare(candidates)} if candidates else {}
         pending: list[tuple[Item, Entry]] = []
-        for item in items:
+        for count, item in enumerate(items, 1):
             try:
                 try:
                     entry = await self._entry(item, prepared.get(id(item)), wave, pending=bool(pending))
@@ -254,12 +255,21 @@ class Lane:
             except BadInput as error:  # at the first attempt or at the second
                 if error.code == UNPROCESSABLE:
                     raise  # dealt with like any event that fails: the ledger is asked first
-                if await self._is_performed(item):  # a command that was in time when it was recorded is not too old now
-                    raise WaveLost from error
-                await self._refuse(item, error)
+                await self._refuse_unrecorded(item, error)
                 continue
+            if (refusal := self._tools.too_large(entry)) is not None:
+                await self._flush(pending, wave)
+                await self._refuse_unrecorded(item, refusal)
+                return count  # this wave takes it for decided: what follows is decided in one that knows nothing of it
             pending.append((item, entry))
         await self._flush(pending, wave)
+        return len(items)
+
+    async def _refuse_unrecorded(self, item: Item, error: BadInput) -> None:
+        """Refuse an event, unless a record that it begins is there: a command that was in time then is not too old now."""
+        if await self._is_performed(item):
+            raise WaveLost from error
+        await self._refuse(item, error)
 
     async def _entry(self, item: Item, prepared: Prepared | None, wave: Wave, *, pending: bool) -> Entry:
         if isinstance(item.event, Command):
