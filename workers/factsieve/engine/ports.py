@@ -4,7 +4,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,10 @@ from factsieve.ports import (
 
 K = TypeVar("K")
 V = TypeVar("V")
+
+
+_EMBEDDING: Final = 2
+"""Batches that are with the embedder: the next one is at hand when it is done with one, whatever the event loop is busy with."""
 
 
 class Observer(Protocol):
@@ -243,7 +247,10 @@ class Gathered:
             return [vectors[text] for text in texts]
 
         def batched(
-            name: str, call: Callable[[list[K]], Awaitable[Sequence[V]]], max_items: int = batch_items
+            name: str,
+            call: Callable[[list[K]], Awaitable[Sequence[V]]],
+            max_items: int = batch_items,
+            concurrency: int = 1,
         ) -> Batcher[K, V]:
             async def timed(items: list[K]) -> Sequence[V]:
                 started_s = time.perf_counter()
@@ -252,7 +259,7 @@ class Gathered:
                 finally:
                     observer.called(name, time.perf_counter() - started_s)
 
-            return Batcher(timed, max_items=max_items)
+            return Batcher(timed, max_items=max_items, concurrency=concurrency)
 
         self.get: Batcher[str, Fact | None] = batched("get", get)
         self.lookup: Batcher[str, LedgerPointer | None] = batched("ledger_lookup", lookup, 4 * batch_items)
@@ -263,7 +270,7 @@ class Gathered:
         self.send: Batcher[Message, None] = batched("send", send, 4 * batch_items)
         self.by_text: Batcher[tuple[str, str], list[Fact]] = batched("by_text", facts.by_text)
         self.by_slot: Batcher[tuple[str, str], list[Fact]] = batched("by_slot", facts.by_slot)
-        self._embed: Batcher[str, Vector] = batched("embed", embed)
+        self._embed: Batcher[str, Vector] = batched("embed", embed, concurrency=_EMBEDDING)
         self._neighbours: Batcher[NeighbourQuery, list[Near]] = batched("neighbours", facts.neighbours)
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
