@@ -7,6 +7,7 @@ insert-only record, read back, performed, told, and acknowledged. Nothing of the
 import uuid
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from itertools import islice
 from typing import Final, TypeVar
 
 import msgspec
@@ -27,6 +28,7 @@ from factsieve.wire.ledger import decode_record, encode_record
 T = TypeVar("T")
 
 UNPROCESSABLE: Final = "unprocessable"
+_MOSTLY_NEW: Final = 0.9
 _DOUBLINGS: Final = 16
 """Of a pause, at most: far above the longest pause that is meant."""
 
@@ -243,6 +245,7 @@ class Lane:
         wave = self._tools.new_wave()
         candidates = [(item, item.event) for item in items if isinstance(item.event, Candidate)]
         prepared = {id(p.item): p for p in await wave.prepare(candidates)} if candidates else {}
+        self._look_ahead(list(prepared.values()))
         pending: list[tuple[Item, Entry]] = []
         for count, item in enumerate(items, 1):
             try:
@@ -270,6 +273,19 @@ class Lane:
         if await self._is_performed(item):
             raise WaveLost from error
         await self._refuse(item, error)
+
+    def _look_ahead(self, prepared: Sequence[Prepared]) -> None:
+        """Have the vectors of the next wave computed while this one is decided, so that a lane on its own keeps the embedder busy too.
+
+        Only where nearly all of this one needed theirs: repeats, which need none, come in crowds.
+        """
+        needed = sum(p.vector is not None for p in prepared)
+        if self._singly or not prepared or needed < _MOSTLY_NEW * len(prepared):
+            return
+        coming = [item.event for item in islice(self.waiting, self._tools.settings.wave_events)]
+        self._tools.gathered.embed_ahead(
+            event.text for event in coming if isinstance(event, Candidate) and event.embedding is None
+        )
 
     async def _entry(self, item: Item, prepared: Prepared | None, wave: Wave, *, pending: bool) -> Entry:
         if isinstance(item.event, Command):

@@ -1,5 +1,6 @@
 """The ports that an engine drives, gathered for lanes: every call of many lanes becomes one."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -36,6 +37,10 @@ V = TypeVar("V")
 
 _EMBEDDING: Final = 2
 """Batches that are with the embedder: the next one is at hand when it is done with one, whatever the event loop is busy with."""
+
+
+_AHEAD: Final = 1024
+"""Texts whose vectors are computed ahead and were not asked for yet, at most: beyond it the oldest are forgotten."""
 
 
 class Observer(Protocol):
@@ -270,15 +275,45 @@ class Gathered:
         self.send: Batcher[Message, None] = batched("send", send, 4 * batch_items)
         self.by_text: Batcher[tuple[str, str], list[Fact]] = batched("by_text", facts.by_text)
         self.by_slot: Batcher[tuple[str, str], list[Fact]] = batched("by_slot", facts.by_slot)
+        self._ahead: dict[str, tuple[asyncio.Task[list[Vector]], int]] = {}
+        self._risk = ports.risk
         self._embed: Batcher[str, Vector] = batched("embed", embed, concurrency=_EMBEDDING)
         self._neighbours: Batcher[NeighbourQuery, list[Near]] = batched("neighbours", facts.neighbours)
+
+    def embed_ahead(self, texts: Iterable[str]) -> None:
+        """Have vectors computed that `embed` will soon be asked for. Whatever goes wrong here goes wrong there again."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._ahead and not self._risk.is_suspect(text)]
+        if not new:
+            return
+        task = asyncio.ensure_future(self._embed.many(new))
+        task.add_done_callback(_retrieve)
+        self._ahead |= {text: (task, index) for index, text in enumerate(new)}
+        for text in list(self._ahead)[:-_AHEAD]:
+            del self._ahead[text]
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
         """Return one vector per text."""
         self._observer.searched(len(texts), 0)
-        return [np.asarray(vector) for vector in await self._embed.many(texts)]
+        ahead = {text: self._ahead.pop(text) for text in dict.fromkeys(texts) if text in self._ahead}
+        wanted = [text for text in texts if text not in ahead]
+        vectors = dict(zip(wanted, await self._embed.many(wanted), strict=True))
+        if ahead:
+            await asyncio.wait({task for task, _ in ahead.values()})
+            vectors |= {text: task.result()[index] for text, (task, index) in ahead.items() if _succeeded(task)}
+            lost = [text for text in ahead if text not in vectors]
+            vectors |= zip(lost, await self._embed.many(lost), strict=True)
+        return [np.asarray(vectors[text]) for text in texts]
 
     async def neighbours(self, queries: Sequence[NeighbourQuery]) -> list[list[Near]]:
         """Return the nearest facts of each query."""
         self._observer.searched(0, len(queries))
         return await self._neighbours.many(queries)
+
+
+def _succeeded(task: "asyncio.Task[list[Vector]]") -> bool:
+    return not task.cancelled() and task.exception() is None
+
+
+def _retrieve(task: "asyncio.Task[list[Vector]]") -> None:
+    """Look at what became of a task that may not be waited for any more, so that it is not reported as forgotten."""
+    _succeeded(task)
