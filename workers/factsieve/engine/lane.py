@@ -282,9 +282,11 @@ class Lane:
         needed = sum(p.vector is not None for p in prepared)
         if self._singly or not prepared or needed < _MOSTLY_NEW * len(prepared):
             return
-        coming = [item.event for item in islice(self.waiting, self._tools.settings.wave_events)]
+        coming = islice(self.waiting, self._tools.settings.wave_events)
         self._tools.gathered.embed_ahead(
-            event.text for event in coming if isinstance(event, Candidate) and event.embedding is None
+            item.event.text
+            for item in coming
+            if isinstance(item.event, Candidate) and item.event.embedding is None and not self._tools.is_gone(item)
         )
 
     async def _entry(self, item: Item, prepared: Prepared | None, wave: Wave, *, pending: bool) -> Entry:
