@@ -160,13 +160,7 @@ class QdrantFacts:
         for start in range(0, len(searches), most):
             body = {"searches": searches[start : start + most]}
             answers += await self._rest.call("POST", "/points/query/batch", body, {"consistency": self._reading})
-        return [
-            sorted(
-                ((point["id"], round_similarity(point["score"])) for point in answer["points"]),
-                key=lambda hit: (-hit[1], hit[0]),
-            )
-            for answer in answers
-        ]
+        return [_best_first(answer["points"]) for answer in answers]
 
     async def by_slot(self, slots: Sequence[tuple[str, str]], *, past: bool = False) -> list[list[Fact]]:
         """Return for each (namespace, slot) its current facts, with `past` the past rows too. Raises `Transient`."""
@@ -301,6 +295,11 @@ class QdrantFacts:
         vectors = checked_writes(writes, self._dimension)
         for part in _parts(writes, self._dimension):
             await self._rest.update(_operations(writes[part], vectors[part]))
+
+
+def _best_first(points: Sequence[Body]) -> Found:
+    ordered = sorted([(-round_similarity(point["score"]), point["id"]) for point in points])
+    return [(point_id, -negated) for negated, point_id in ordered]
 
 
 def _parts(writes: Sequence[FactWrite], dimension: int) -> Iterator[slice]:

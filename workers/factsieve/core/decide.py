@@ -94,9 +94,12 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             return True
         if self.policy.skip_guard == "off" or scored.similarity < self.policy.second_look_floor:
             return False
-        ours = memo.features_of(self.candidate.text, self.at)
         theirs = memo.features_of(scored.fact.text, first_stated(scored.fact))
-        return second_look(ours, theirs, scored.similarity)
+        return second_look(self._features, theirs, scored.similarity)
+
+    @cached_property
+    def _features(self) -> guard.Features:
+        return memo.features_of(self.candidate.text, self.at)
 
     def same_slot(self, fact: Fact) -> bool:
         """Return whether candidate and fact are about one slot."""

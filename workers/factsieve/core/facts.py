@@ -165,7 +165,7 @@ FILTERED_SIGNAL: Final = DedupSignal(is_update=False, max_sim=0.0, matched_id=No
 
 def round_similarity(cosine: float) -> float:
     """Return a cosine clamped to [-1, 1] and rounded to 1e-5, as it is compared and reported everywhere."""
-    return round(min(1.0, max(-1.0, cosine)), 5)
+    return round(cosine if -1.0 <= cosine <= 1.0 else min(1.0, max(-1.0, cosine)), 5)
 
 
 def remember_statement(stated_at: tuple[datetime, ...], at: datetime) -> tuple[datetime, ...]:

@@ -3,6 +3,7 @@
 import hashlib
 import unicodedata
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
@@ -35,6 +36,7 @@ def body_hash(value: bytes) -> str:
     return hashlib.sha256(value).hexdigest()
 
 
+@lru_cache(maxsize=4096)
 def text_hash(text: str, slot: str | None) -> str:
     """Return the SHA-256 (hex) of a text and slot, equal for canonically equal texts (NFC)."""
     canonical_slot = "" if slot is None else "=" + unicodedata.normalize("NFC", slot)

@@ -31,21 +31,23 @@ _CARRIED: Final = tuple(
 """Fields of a ledger entry that stand on `fact-decisions` as they are."""
 
 
+_SPECVERSION: Final = ("ce_specversion", CE_SPECVERSION.encode())
+_JSON: Final = ("content-type", CONTENT_TYPE.encode())
+
+
 def cloud_event_headers(
     ce_type: str, ce_id: str, at: datetime, *, ce_source: str = CE_SOURCE, traceparent: str | None = None
 ) -> RawHeaders:
     """Return the headers of a CloudEvent in Kafka's binary mode, `traceparent` behind them where there is one."""
-    named: list[tuple[str, str]] = [
-        ("ce_specversion", CE_SPECVERSION),
-        ("ce_type", ce_type),
-        ("ce_source", ce_source),
-        ("ce_id", ce_id),
-        ("ce_time", times.format_rfc3339(at)),
-        ("content-type", CONTENT_TYPE),
-    ]
-    if traceparent is not None:
-        named.append(("traceparent", traceparent))
-    return tuple((name, text.encode("utf-8")) for name, text in named)
+    named = (
+        _SPECVERSION,
+        ("ce_type", ce_type.encode()),
+        ("ce_source", ce_source.encode()),
+        ("ce_id", ce_id.encode()),
+        ("ce_time", times.format_rfc3339(at).encode()),
+        _JSON,
+    )
+    return named if traceparent is None else (*named, ("traceparent", traceparent.encode()))
 
 
 def decision_message(

@@ -14,6 +14,8 @@ _SIGN: Final = re.compile(
     re.IGNORECASE,
 )
 """Signs that prose hardly has."""
+_MAY_BE_CODE: Final = re.compile(r"[<>;{}=&|$(\\%*]|--|::|\.\./")
+"""What each of these signs holds: a look at single characters spares most texts the search for all of them."""
 _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 _WORD: Final = re.compile(r"[^\W\d_]{2,}")
 _MOST_PROSE: Final = 0.2
@@ -27,7 +29,7 @@ _LIMIT: Final = 600
 
 def code_of(text: str, language: str) -> str:
     """Return the tokens of a normalised text that looks like code, exactly as written but for spacing; nothing for prose."""
-    if _SIGN.search(text) is None:
+    if _MAY_BE_CODE.search(text) is None or _SIGN.search(text) is None:
         return ""
     signs = sum(not (c.isalnum() or c.isspace()) for c in text)
     if signs < _LEAST_SIGNS * len(text):

@@ -5,6 +5,8 @@ All are plain msgspec structs of strings, numbers and tuples, so that the featur
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import msgspec
 
 FEATURES_VERSION = 3
@@ -80,7 +82,7 @@ class Word(msgspec.Struct, frozen=True, array_like=True):
     owner: bool = False
 
 
-class Features(msgspec.Struct, frozen=True):
+class Features(msgspec.Struct, frozen=True, dict=True):
     """Everything that `compare` needs to know about one text. Made by `features`, stored with the fact.
 
     `folded` is the text in one case and spacing (its digest where it is long); `negations` holds each negator with the content word it
@@ -103,6 +105,22 @@ class Features(msgspec.Struct, frozen=True):
     whole: bool = True
     answer_at: int = -1
     code: str = ""
+
+    @cached_property
+    def keys(self) -> tuple[str, ...]:
+        """The normal forms of all words but relations, in order."""
+        return tuple(word.key for word in self.words if word.role != "r")
+
+    @cached_property
+    def distinct(self) -> frozenset[str]:
+        """The same without order and repeats."""
+        return frozenset(self.keys)
+
+    @cached_property
+    def label(self) -> str:
+        """What stands before the first colon of `label: value`, else nothing."""
+        label, colon, value = self.folded.partition(": ")
+        return label if colon and value else ""
 
 
 class Comparison(msgspec.Struct, frozen=True):

@@ -19,15 +19,13 @@ def second_look(candidate: Features, stored: Features, similarity: float) -> boo
     Same label ("label: value"), or at least half of the content words in common and the same beginning (another value of one
     subject) or end (another holder of one thing). `similarity` decides nothing: the caller bounds it from below.
     """
-    label, other = _label(candidate.folded), _label(stored.folded)
-    if label and other:
-        return label == other
-    ours = [word.key for word in candidate.words if word.role != "r"]
-    theirs = [word.key for word in stored.words if word.role != "r"]
+    if candidate.label and stored.label:
+        return candidate.label == stored.label
+    ours, theirs = candidate.keys, stored.keys
     longer = max(len(ours), len(theirs))
     if min(len(ours), len(theirs)) < LEAST_WORDS or longer > MOST_WORDS:
         return False
-    shared = len(set(ours) & set(theirs))
+    shared = len(candidate.distinct & stored.distinct)
     if shared < LEAST_WORDS or shared < LEAST_SHARED * longer:
         return False
     return ours[:2] == theirs[:2] or (ours[0] == theirs[0] and shared > 2) or ours[-2:] == theirs[-2:]
@@ -47,12 +45,6 @@ def far_apart(candidate: Features, stored: Features, similarity: float) -> bool:
     """
     if similarity >= FAR or candidate.language != "en" or stored.language != "en":
         return False
-    ours = {word.key for word in candidate.words if word.role != "r"}
-    theirs = {word.key for word in stored.words if word.role != "r"}
+    ours, theirs = candidate.distinct, stored.distinct
     least, most = sorted((len(ours), len(theirs)))
     return least >= ENOUGH_WORDS and len(ours & theirs) <= HARDLY_SHARED * most
-
-
-def _label(folded: str) -> str:
-    label, colon, value = folded.partition(": ")
-    return label if colon and value else ""
