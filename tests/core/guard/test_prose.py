@@ -77,6 +77,8 @@ OTHER = [
     ("Lima contains Peru.", "Lima is in Peru."),
     ("The rope is used to lift the bale.", "The bale is used to lift the rope."),
     ("The bill from Tarvik is unpaid.", "The bill from Tarvik has been settled."),
+    ("The invoice was sent by Ida.", "The bill was paid by Ida."),
+    ("A blond boy is riding down a hill and waving.", "A boy with dark hair is riding down a hill and waving."),
     ("It removes the need for a key.", "It needs a key."),
 ]
 
