@@ -189,6 +189,7 @@ async def _serve(settings: Settings) -> int:
         )
         try:
             await watch.start()
+            _settle_memory()
             return await run_worker(app, options)
         finally:
             await watch.stop()
