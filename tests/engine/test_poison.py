@@ -194,10 +194,11 @@ def test_what_comes_for_a_stopped_namespace_takes_no_room() -> None:
 
 
 class Failing:
-    """A port one of whose methods fails with an error that is none of ours, as long as `on`."""
+    """A port one of whose methods fails with an error that is none of ours, as long as `on`, or for so many `times`."""
 
-    def __init__(self, port: Any, method: str, *, after: bool = False) -> None:
+    def __init__(self, port: Any, method: str, *, after: bool = False, times: int | None = None) -> None:
         self._port, self._method, self._after, self.on, self.calls = port, method, after, True, 0
+        self._times = times
 
     def __getattr__(self, name: str) -> Any:
         attribute = getattr(self._port, name)
@@ -206,6 +207,7 @@ class Failing:
 
         async def call(*args: Any, **more: Any) -> Any:
             self.calls += 1
+            self.on &= self._times is None or self.calls <= self._times
             if self.on and not self._after:
                 raise ZeroDivisionError("broken")
             result = await attribute(*args, **more)
@@ -293,7 +295,7 @@ def test_an_event_recorded_before_its_pointer_was_written_is_found_in_time() -> 
 def test_a_store_that_fails_after_it_has_stored_loses_nothing(port: str, method: str) -> None:
     """What is there is found, by its name or by the event's, and performed."""
     world = World()
-    world.run([world.record("statement")], **{port: Failing(getattr(world, port), method, after=True)})
+    world.run([world.record("statement")], **{port: Failing(getattr(world, port), method, after=True, times=5)})
     assert told(world) == [("e0", "add")]
     assert not world.outbox.of("candidate-facts-dlt")
 
@@ -421,8 +423,12 @@ def test_what_took_processes_down_is_refused_at_once_and_alone() -> None:
     assert letters(world)["statement 2"]["kafka_dlt-exception-message"] == "it took processes down"
 
 
-def test_a_ledger_that_takes_nothing_is_an_outage() -> None:
-    """A store that refuses every write, though it answers look-ups, is no fault of the events: they wait, and are decided afterwards."""
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_ledger_that_takes_nothing_is_an_outage(fresh: bool) -> None:
+    """A store that refuses every write, though it answers look-ups, is no fault of the events: they wait, and are decided afterwards.
+
+    So it is for a process that has recorded something before, and for one that has not.
+    """
 
     class Full(MemoryLedger):
         full, tries = False, 0
@@ -443,13 +449,15 @@ def test_a_ledger_that_takes_nothing_is_an_outage() -> None:
         world.ledger = ledger = Full()
         engine = Engine(world.ports(), world.settings, Noting())
         done: list[int] = []
+        ledger.full = fresh
         await engine.submit(world.record("the first statement"), lambda: done.append(0))
-        await until(lambda: done)
+        await until(lambda: ledger.tries if fresh else done)
+        before = list(done)
         ledger.full = True
         for number in range(1, 4):
             await engine.submit(world.record(f"statement {number}"), lambda n=number: done.append(n))
         await until(lambda: ledger.tries >= 40)
-        assert done == [0]
+        assert done == before
         assert world.outbox.of("candidate-facts-dlt") == []
         assert awaited == {"ledger"}, "the watchdog is told why nothing gets done"
         ledger.full = False

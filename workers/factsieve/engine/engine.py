@@ -3,11 +3,12 @@
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Coroutine, Mapping
+from datetime import datetime
 from typing import Final
 
 import msgspec
 
-from factsieve.core.decision import Entry
+from factsieve.core.decision import Entry, LedgerRecord
 from factsieve.core.errors import BadInput, Bug, Transient
 from factsieve.core.facts import Candidate, Record, Source
 from factsieve.core.offsets import Partitioner, partition_for
@@ -16,18 +17,25 @@ from factsieve.engine.commands import Commander, Stores
 from factsieve.engine.desk import HoldSettings, JudgeDesk
 from factsieve.engine.items import Item
 from factsieve.engine.lane import UNPROCESSABLE, Lane, LaneSettings, LaneTools
-from factsieve.engine.perform import Performer
-from factsieve.engine.poison import NamespaceStopped, PoisonSettings, Quarantine, refusal
+from factsieve.engine.perform import Performer, ledger_fields, record_id_of
+from factsieve.engine.poison import NamespaceStopped, PoisonSettings, Quarantine, Recorded, refusal
 from factsieve.engine.ports import Gathered, Observer, Ports, QuietObserver
 from factsieve.engine.sizes import Room, too_large
 from factsieve.engine.wave import Wave, WaveSettings
 from factsieve.wire import outbound
 from factsieve.wire.deadletters import dead_letter_message
 from factsieve.wire.inbound import Command, decode
+from factsieve.wire.ledger import encode_record
 from factsieve.wire.topics import Limits, Topics
 
 _PROBE: Final = "This is known-good statement number {number}."
 _PROBE_KEY: Final = b"factsieve.probe"
+
+
+def _record_of_nothing(now: datetime) -> Recorded:
+    name = _PROBE_KEY.decode()
+    record = LedgerRecord(record_id_of(name, name), name, "probe", now, ())
+    return record.record_id, encode_record(record), ledger_fields(record)
 
 
 def _nothing() -> None:
@@ -218,7 +226,10 @@ class Engine:
                 return event
 
     async def _probe(self, number: int) -> None:
-        """Send a known-good statement the way of every other, and insert again what was recorded last. Raises whatever goes wrong."""
+        """Send a known-good statement the way of every other, and insert again what was recorded last. Raises whatever goes wrong.
+
+        Where this process has recorded nothing yet, that is a record without a decision, always the same one.
+        """
         now = self._ports.clock.now()
         text = _PROBE.format(number=number)  # another one each time: vectors of repeated texts are kept
         value = msgspec.json.encode({"text": text, "source": Source.REMEMBER, "occurred_at": now})
@@ -230,11 +241,11 @@ class Engine:
         item = Item(record, event, _nothing, _nothing, 0)
         [prepared] = await wave.prepare([(item, event)])
         await wave.decide(prepared, pending=False)
-        if (recorded := self._quarantine.last_recorded) is not None:
-            try:
-                await self._gathered.insert.many([recorded])  # insert-only: nothing changes
-            except Bug as error:
-                raise Transient("ledger", f"a record that is there can not be inserted again: {error}") from error
+        recorded = self._quarantine.last_recorded or _record_of_nothing(now)
+        try:
+            await self._gathered.insert.many([recorded])  # insert-only: nothing changes
+        except Bug as error:
+            raise Transient("ledger", f"a record that is there can not be inserted again: {error}") from error
 
     def _check_partition(self, record: Record) -> None:
         """Notice a key outside its partition: its namespace has two writers. Raises BadInput where that is to be refused."""

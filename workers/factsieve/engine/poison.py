@@ -5,8 +5,8 @@ letter topic. Rules of this file:
 
 1. A wave that fails is taken apart: its events are tried one at a time, so that one bad event fails alone.
 2. An event that fails alone is tried a bounded number of times. After each failure a known-good statement goes the same way, and the
-   record that was stored last is inserted again, which changes nothing. Where that fails too, it is an outage (a store that only reads,
-   a broken model): the event is not to blame, and waits.
+   record that was stored last (of a process that stored none, one without a decision) is inserted again, which changes nothing. Where
+   that fails too, it is an outage (a store that only reads, a broken model): the event is not to blame, and waits.
 3. What is in the ledger is performed and never set aside. Where performing it fails for good, its namespace stops.
 4. Many failures in a row with nothing decided in between are no fault of the events, whatever the known-good statement says.
 """
