@@ -43,6 +43,13 @@ SAME = [
     ),
     # clippings said twice
     ("Each config names the values of a configuration.", "Each config names the values of a config."),
+    # holding on, and the ways to say whom something is meant for
+    (
+        "The coach urges Ola to keep rowing, assuring her she'll win her race.",
+        "The coach urges Ola to keep rowing for her race and not give up.",
+    ),
+    ("Dana is kind to her pupils.", "Dana is kind towards her pupils."),
+    ("The boat sails to the shore.", "The boat sails towards the shore."),
     # avoided either way
     ("It saves time by avoiding a re-run.", "It saves time by preventing a re-run."),
 ]
@@ -79,6 +86,12 @@ OTHER = [
     ("The bill from Tarvik is unpaid.", "The bill from Tarvik has been settled."),
     ("The invoice was sent by Ida.", "The bill was paid by Ida."),
     ("A blond boy is riding down a hill and waving.", "A boy with dark hair is riding down a hill and waving."),
+    ("Nora gave up the flat.", "Nora did not give up the flat."),
+    ("Nora did not give up.", "Nora gave up."),
+    ("Nora keeps training.", "Nora keeps training and does not give up."),
+    ("The boat sails from the shore.", "The boat sails towards the shore."),
+    ("The boat sails along the shore.", "The boat sails towards the shore."),
+    ("Ada is riding a water scooter.", "Ada is riding a scooter towards the water."),
     ("It removes the need for a key.", "It needs a key."),
 ]
 

@@ -158,8 +158,8 @@ class Builder:
                 self.pending.append(value)
                 if kind == "absence":  # where a thing is not there: said of a case
                     self.marks.append(("hedge", "when", excerpt))
-            elif kind == "dislike":
-                self._content("dislike", self.tokens[index])
+            elif kind in ("dislike", "persist"):  # a verb of its own
+                self._content(kind, self.tokens[index])
             elif kind not in ("skip", "also"):
                 self.marks.append((kind, value, excerpt))
             return size + 1

@@ -8,7 +8,7 @@ from factsieve.core.guard.align import Alignment
 from factsieve.core.guard.edits import claims_more, edit_findings, local_edit
 from factsieve.core.guard.marks import compare_marks
 from factsieve.core.guard.model import Comparison, Features, Finding
-from factsieve.core.guard.order import held_in, order_finding
+from factsieve.core.guard.order import bearing_finding, held_in, order_finding
 from factsieve.core.guard.polarity import polarity_findings
 from factsieve.core.guard.reach import reach_findings
 from factsieve.core.guard.values import compare_values
@@ -56,6 +56,9 @@ def compare(candidate: Features, stored: Features) -> Comparison:
     novelty = [finding for finding in novelty if not only_counts(finding, candidate, stored, alignment)]
     order = order_finding(candidate, stored, alignment)
     held = held_in(candidate, stored)
+    bearing = bearing_finding(candidate, stored, alignment)
+    if bearing is not None:
+        findings.append(bearing)
     if held is False and order is None:
         order = Finding("role_order", candidate.folded[:80], stored.folded[:80])
     turned = bool(order) and (held is True or _converse(candidate, stored, alignment))

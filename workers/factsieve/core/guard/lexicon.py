@@ -72,7 +72,7 @@ LIGHT: Final = _words(
 
 RELATIONS: Final = _words(
     "more less fewer before after above below under over from to into onto than until since between against without within inside outside for by with on off in out up down during behind"
-    " beside near vor nach unter über von bis seit gegen ohne antes después desde hasta avant après depuis jusqu sans prima dopo"
+    " beside near toward towards vor nach unter über von bis seit gegen ohne antes después desde hasta avant après depuis jusqu sans prima dopo"
     " до после от без перед"
 )  # fmt: skip
 
@@ -187,7 +187,7 @@ ANTONYM_PAIRS: Final = (
     " deploy rollback; deprecated supported; dispatched received; done pending; done undone; done unfinished; drain fill; elect impeach; emigrate immigrate; employed unemployed; exact approximate; exempt liable; expired valid; explicit implicit; fictional real; finished unfinished; finite infinite; flexible rigid; free paid; full partial; gather scatter; global local; granted denied; granted revoked; hired fired;"
     " honest dishonest; in out; included omitted; inflate deflate; inferior superior; known unknown; landed launched; legal illegal; lit unlit; live recorded; logged-in logged-out;  mount unmount; mounted unmounted; muted unmuted; natural synthetic; obey disobey; occupied free; organic artificial; partly entirely; paid unpaid; pinned unpinned; promote demote; promoted demoted; public confidential;"
     " qualified unqualified; raise reduce; rational irrational; recovered ill; relevant irrelevant; replaced kept; resolved unresolved; resolved open; safe risky; shipped pending; signed unsigned; shut open; sold unsold; sold bought; stable unstable; started stopped; static dynamic; steady unsteady; sticky slippery; subscribe unsubscribe; surplus deficit; sweet sour; taken free; tame wild; thaw freeze; tighten relax;"
-    " top-down bottom-up; transparent opaque; unanimous divided; united divided; upper lower; used unused; vegetarian carnivore; verified unverified; wanted unwanted; widen narrow; willing unwilling; wired wireless; within outside; zoom-in zoom-out;  fiction nonfiction;  enjoy despise; prefer avoid; into out; onto off; from into; from onto; until after; until before; front behind; ignore portray; follow avoid; staging production; development production; testing production; frontend backend; client server; primary replica; primary standby; leader follower;"
+    " top-down bottom-up; transparent opaque; unanimous divided; united divided; upper lower; used unused; vegetarian carnivore; verified unverified; wanted unwanted; widen narrow; willing unwilling; wired wireless; within outside; zoom-in zoom-out;  fiction nonfiction;  enjoy despise; prefer avoid; into out; onto off; from into; from onto; from toward; from towards; until after; until before; front behind; ignore portray; follow avoid; staging production; development production; testing production; frontend backend; client server; primary replica; primary standby; leader follower;"
     " source target; source destination; sender receiver; sender recipient; producer consumer; beta stable; draft final; gross net; wholesale retail; arrival departure; entrance exit;"
     " supplier customer; vendor customer; seller buyer; landlord tenant; deposit withdrawal; income expense; revenue cost; asset liability; hardware software; morning afternoon;"
     " afternoon evening; breakfast lunch; lunch dinner; breakfast dinner; request response; ingress egress; uplink downlink; reader writer; publisher subscriber; pickup delivery;"
@@ -238,7 +238,7 @@ RELATING: Final = {
             "before by ahead prior",
             "after following once",
             "during while amid amidst throughout",
-            "until till to",
+            "until till to toward towards",
             "since from",
             "above over atop",
             "below under beneath underneath",

@@ -95,6 +95,26 @@ _INSIDE: Final = frozenset(("in", "inside", "within"))
 _HOLDING: Final = frozenset(stem(word, "en") for word in ("contain", "hold", "include", "comprise", "house"))
 
 
+def bearing_finding(candidate: Features, stored: Features, alignment: Alignment) -> Finding | None:
+    """Return a finding where one text moves `towards` what no preposition stands before in the other: `water scooter`."""
+    twins = {j: i for i, j in alignment.pairs}
+    for here, there, pairs in ((candidate, stored, dict(alignment.pairs)), (stored, candidate, twins)):
+        for index, word in enumerate(here.words[:-1]):
+            twin = pairs.get(index + 1, -1) if word.surface in _TOWARDS else -1
+            if twin < 0:
+                continue
+            before = re.search(_BEFORE.format(re.escape(there.words[twin].surface)), there.folded)
+            if before is None or before[1] not in _BEARINGS:
+                goal = f"{word.surface} {here.words[index + 1].surface}"
+                return Finding("direction", *((goal, "") if here is candidate else ("", goal)))
+    return None
+
+
+_TOWARDS: Final = frozenset(("toward", "towards"))
+_BEARINGS: Final = frozenset(("of", "to", "for", *_TOWARDS))
+_BEFORE: Final = r"(\w+) (?:(?:the|an?|his|her|its|their|my|our|your) )?{}\b"
+
+
 def _values_swapped(candidate: Features, stored: Features, alignment: Alignment) -> Finding | None:
     """Find `line 2 ... line 3` against `line 3 ... line 2` where the words kept their order."""
     ours = [(v.family, v.canonical) for v in candidate.values]
