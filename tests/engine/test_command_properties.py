@@ -66,7 +66,23 @@ def stream_of(seed: int, most: int = 20) -> list[dict[str, Any]]:
     ]
 
 
+def forced_of(seed: int) -> list[dict[str, Any]]:
+    """Return a stream with many reverts of reverts, most of them forced."""
+    chance = random.Random(seed)
+    stream = [statement_of(chance) for _ in range(chance.randrange(2, 5))]
+    for _ in range(chance.randrange(3, 12)):
+        command = {
+            "command": "revert",
+            "back": chance.choice([1, 1, 2, 2, 3, 4, 5]),
+            "drop_newer": chance.random() < 0.3,
+        }
+        forced = {**command, "force": chance.random() < 0.8}
+        stream.append(chance.choice([statement_of(chance), forced, forced, forced, command_of(chance)]))
+    return stream
+
+
 seeds = st.integers(0, 2**48)
+forced = seeds.map(forced_of)
 streams = seeds.map(stream_of)
 spoken = seeds.map(lambda seed: [statement_of(random.Random(f"{seed}/{n}")) for n in range(3 + seed % 9)])
 
@@ -193,6 +209,52 @@ def test_any_sequence_of_decisions_and_commands_leaves_one_consistent_chain(stre
             world.run([world.command("revert", {**body, "decision_id": last["about_decision_id"]})])
             again = world.decisions()[-1]
             assert (again["outcome"], world.state()) == ("no_op", before), again
+
+
+@MANY
+@given(stream=forced)
+def test_what_is_forced_is_done_for_all_that_it_can_be_done_for(stream: list[dict[str, Any]]) -> None:
+    """Reverts of reverts, however tangled and forced, leave one consistent chain, and none is refused for what it would tear."""
+    world = world_of()
+    for record in records_of(world, stream):
+        world.run([record])
+        check_consistent(world)
+        last = world.decisions()[-1]
+        assert "contradicts" not in str(last["reason"]), last
+
+
+def test_a_statement_that_comes_back_after_it_was_replaced_stays_replaced() -> None:
+    """A merge is reverted, the statement that stands by itself then is superseded, the revert is reverted by force, and reverted again."""
+    world = World(policy=NEAR)
+    script: dict[str, Verdict] = {
+        "8083": Verdict(choice=Kind.MERGE, judge="told", targets=(0,), text="the api port is now 8083"),
+        "8080": Verdict(choice=Kind.SUPERSEDE, judge="told", targets=(0,)),
+    }
+
+    def told(question: Question) -> Verdict:
+        return script.get(question.text[-4:], Verdict(choice=Kind.ADD, judge="told"))
+
+    world.judge.script = told
+
+    def revert(about: str) -> dict[str, Any]:
+        body = {"decision_id": about, "force": True}
+        world.run([world.command("revert", body)])
+        check_consistent(world)
+        return world.decisions()[-1]
+
+    world.run([world.record("the api port is now 8084", 100), world.record("the api port is now 8083", 200)])
+    merge = world.decisions()[-1]
+    assert merge["decision"] == Kind.MERGE
+    first = revert(merge["decision_id"])
+    own = next(fact for fact in world.current() if fact.text.endswith("8083"))
+    world.run([world.record("the api port is now 8080", 300)])
+    replacing = world.decisions()[-1]
+    assert own.fact_id in replacing["superseded_ids"]
+    revert(first["decision_id"])
+    again = revert(merge["decision_id"])
+    assert again["outcome"] == "applied", again["reason"]
+    [head] = [row for row in every_row(world) if row.point_id == own.fact_id]
+    assert (head.status, head.superseded_by) == (Status.PAST, replacing["fact_id"])
 
 
 @MANY

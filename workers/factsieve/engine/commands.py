@@ -188,6 +188,9 @@ class Planner:
         stored = await self._facts.get(sorted(wanted))
         points = {key: fact for key, fact in stored.items() if fact.namespace == decision.namespace}
         reverts = await self._reverts_of(decision.decision_id, {fact.decision_id for fact in points.values()})
+        own = points.get(undo.stored_id(entry) or "")
+        if own is not None and own.superseded_by is not None and own.superseded_by not in points:
+            points |= await self._facts.get([own.superseded_by])
         return Held(points, rows, reverts)
 
     async def _reverts_of(self, decision_id: str, among: set[str]) -> frozenset[str]:

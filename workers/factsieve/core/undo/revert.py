@@ -281,7 +281,7 @@ class Revert:
             return
         others = [matched] if matched is not None and self._stands(matched) else []
         if stored is not None:
-            fact = self.draft.revise(stored, status=Status.CURRENT, retired_at=FOREVER, **beside(stored, others))
+            fact = self.draft.revise(stored, retired_at=FOREVER, **self._as_it_was(stored), **beside(stored, others))
         else:
             at = decision.resolved_at
             fact = self.draft.insert(
@@ -308,6 +308,14 @@ class Revert:
             )
         for other in others:
             self._note_beside(other, fact.fact_id)
+
+    def _as_it_was(self, withdrawn: Fact) -> dict[str, object]:
+        """Return how a withdrawn statement comes back: out of force where another took its place before, and still has it."""
+        if withdrawn.valid_to == FOREVER:
+            return {"status": Status.CURRENT}
+        if withdrawn.superseded_by is not None and not self._is_withdrawn(withdrawn.superseded_by):
+            return {"status": Status.PAST}
+        return {"status": Status.CURRENT, "valid_to": FOREVER, "superseded_by": None, "merged_into": None}
 
     def _stands(self, fact_id: str) -> bool:
         fact = self.draft.points.get(fact_id) or self.held.points.get(fact_id)
