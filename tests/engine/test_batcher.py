@@ -208,3 +208,18 @@ def test_who_gave_up_is_not_told_of_trouble(error: Exception) -> None:
         assert await batcher.many([9]) == [18]
 
     run(body)
+
+
+def test_who_is_ready_a_moment_later_joins_the_first_call() -> None:
+    """What lanes ask when they wake together travels together, though one of them is the first to ask."""
+
+    async def body(service: Service) -> None:
+        batcher = Batcher(service, max_items=10)
+
+        async def later() -> list[int]:
+            await asyncio.sleep(0)
+            return await batcher.many([2])
+
+        assert await asyncio.gather(batcher.many([1]), later()) == [[2], [4]]
+
+    assert run(body).calls == [[1, 2]]
