@@ -23,17 +23,20 @@ _ENGINE: Final = (
     "tests/engine/test_overlay.py",
     "tests/engine/test_batcher.py",
     "tests/engine/test_downstream.py",
+)
+"""Cheap ones: most mutants are noticed by them."""
+THOROUGH: Final = (
     "tests/mutation/seeds_hold.py",
     "tests/engine/test_recovery.py",
     "tests/engine/test_equivalence.py::test_waves_equal_one_at_a_time",
     "tests/engine/test_command_properties.py",
 )
-"""The quick ones first: most mutants are noticed by them."""
+"""Of the engine's tests those that take half of the time, by many examples and seeds."""
 _PACKAGE: Final = "workers/factsieve"
 
 
 def _engine(room: str, name: str, own: tuple[str, ...] = ()) -> Target:
-    rest = tuple(test for test in _ENGINE if test not in own)
+    rest = tuple(test for test in (*_ENGINE, *THOROUGH) if test not in own)
     return Target(f"factsieve.{room}.{name}", f"{_PACKAGE}/{room}/{name}.py", (*own, *rest))
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from mutation.mutants import Mutant
+from mutation.warm import ENGINE
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 _TIMES: Final = 2.5
@@ -112,14 +113,15 @@ class _Warm:
 
 
 class Warmed:
-    """The processes that trials fork from, kept for the next trial of the same module; ended at the end."""
+    """The processes that trials fork from, kept for the next trial of the same module or of the engine; ended at the end."""
 
     def __init__(self) -> None:
         self._idle: dict[tuple[str, Path], list[_Warm]] = {}
 
     def run(self, target: Target, source: str, limit_s: float | None, folder: Path) -> tuple[int | None, str, float]:
         """Return the exit code (None where it was stopped), what was said, and the processor time (seconds)."""
-        idle = self._idle.setdefault((target.module, folder), [])
+        room = target.module.rpartition(".")[0] if target.module.startswith(ENGINE) else target.module
+        idle = self._idle.setdefault((room, folder), [])
         process = idle.pop() if idle else _Warm(target.module, folder)
         with tempfile.TemporaryDirectory(prefix="factsieve-mutant-") as own:
             mutated, output = Path(own) / "mutated.py", Path(own) / "output"

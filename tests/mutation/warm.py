@@ -18,6 +18,7 @@ import pytest
 
 from mutation import planting
 
+ENGINE: Final = "factsieve.engine."
 _IDLE_S: Final = 10.0
 """A process that waits so long without doing anything waits for ever: no test pauses for seconds."""
 _LOOK_S: Final = 0.02
@@ -36,7 +37,7 @@ def warm(mutated: str) -> None:
     """Import what tests of the engine need, unless the module that is to be broken, or whatever imports it, comes with it."""
     for name in _WARM:
         importlib.import_module(name)
-    if mutated.startswith("factsieve.engine."):
+    if mutated.startswith(ENGINE):
         for room in _ROOMS:
             module = importlib.import_module(room)
             for one in pkgutil.walk_packages(getattr(module, "__path__", ()), f"{room}."):
