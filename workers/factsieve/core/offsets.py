@@ -6,6 +6,7 @@ last one that is done), *incomplete* (came in, not done).
 
 import zlib
 from collections import deque
+from functools import lru_cache
 from typing import Final, Literal
 
 from factsieve.core.errors import Bug
@@ -99,6 +100,7 @@ def partition_for(key: bytes, partitions: int, partitioner: Partitioner = "murmu
     return (murmur2(key) & 0x7FFFFFFF) % partitions
 
 
+@lru_cache(maxsize=4096)
 def murmur2(data: bytes) -> int:
     """Return the 32-bit MurmurHash2 (Austin Appleby) of `data`, unsigned, with the seed that Kafka uses."""
     length = len(data)
