@@ -17,7 +17,7 @@ from factsieve.engine.perform import Performer, blank_vector, held_facts, ledger
 from factsieve.engine.ports import Gathered, Ports, QuietObserver
 from factsieve.engine.wave import WaveSettings, window_hit
 from factsieve.ports import LedgerPointer, WindowHit
-from factsieve.wire.inbound import decode
+from factsieve.wire.inbound import Command, decode
 from factsieve.wire.ledger import decode_record
 from factsieve.wire.topics import Limits, Topics
 from tests.engine.harness import World, always
@@ -53,6 +53,8 @@ class Watched:
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._port, name)
+        if not asyncio.iscoroutinefunction(method):
+            return method
 
         async def call(*args: Any, **more: Any) -> Any:
             self.calls.append((name, args[0]))
@@ -377,3 +379,84 @@ def _with(port: Any, changed: Any) -> Any:
             return getattr(changed if hasattr(changed, name) else port, name)
 
     return Both()
+
+
+def test_a_command_that_is_replayed_is_reported_alone(lived: tuple[World, list[Record]]) -> None:
+    """Whatever a replay asks for, ingest hears of a command once: where it took effect."""
+    world, _ = lived
+    record = world.command("retract", {"fact_id": world.current()[0].fact_id})
+    world.run([record])
+    command = decode(record, Limits(), world.clock.now())
+    assert isinstance(command, Command)
+    entry = recorded(world)[-1].entries[0]
+    assert entry.changes
+    again = msgspec.structs.replace(
+        command, coordinates=msgspec.structs.replace(command.coordinates, offset=99), replay_id="r"
+    )
+    told = Told()
+    world.outbox.clear()
+    asyncio.run(performer(world, told).emit([(entry, again)]))
+    assert world.outbox.of("new-facts") == []
+    assert len(world.outbox.of("fact-decisions")) == 1
+    assert told.counts == Counter({"decided None again": 1})
+
+
+def test_of_a_wave_half_performed_the_rest_is_written() -> None:
+    """Only what is missing is embedded and written."""
+    world = World()
+    world.run([world.record("alpha runs"), world.record("beta walks")])
+    [record] = recorded(world)
+    bare = World()
+    asyncio.run(performer(bare).perform(msgspec.structs.replace(record, entries=record.entries[:1])))
+    facts = Watched(bare.facts)
+    asyncio.run(performer(bare, facts=facts).perform(record))
+    assert [[write.fact.text for write in writes] for writes in facts.of("write")] == [["beta walks"]]
+    assert bare.embedder.embedded == ["alpha runs", "beta walks"]
+
+
+def test_a_reworded_fact_has_the_vector_of_its_new_words() -> None:
+    """Whether the vectors are at hand or not: one that was there before is not put back."""
+    world = World(always(Kind.UPDATE), policy=WIDE, wave_events=1)
+    world.run([world.record("the api port is now 8080"), world.record("the api port is now 8081", 60_000)])
+    assert [decision["decision"] for decision in world.decisions()] == ["add", "update"]
+    first, second = recorded(world)
+    [fact] = world.current()
+    bare = World(policy=WIDE)
+    asyncio.run(performer(bare).perform(first))
+    asyncio.run(performer(bare).perform(second))
+    for one in (world, bare):
+        vectors = asyncio.run(one.facts.vectors([fact.point_id]))
+        assert np.array_equal(vectors[fact.point_id], world.embedder.vector(fact.text))
+
+
+def test_a_fact_that_is_gone_is_not_told(lived: tuple[World, list[Record]]) -> None:
+    """Its decision and its change are, as they are recorded; how it stands nobody can say."""
+    world, records = lived
+    [entry] = recorded(world)[0].entries
+    bare = World(policy=WIDE)
+    one = performer(bare)
+    asyncio.run(one.emit([(entry, event(world, records[0]))]))
+    asyncio.run(one.restate([entry]))
+    assert len(bare.outbox.of("new-facts")) == len(bare.outbox.of("fact-decisions")) == 1
+    assert bare.outbox.of("facts") == []
+
+
+def test_an_erase_rewrites_the_records_that_hold_its_text() -> None:
+    """Each once, and no other."""
+    world = World(wave_events=1)
+    world.run([world.record("beta walks"), world.record("alpha runs"), world.record("alpha runs", 60)])
+    fact_id = next(fact.fact_id for fact in world.current() if fact.text == "alpha runs")
+    ledger = Watched(world.ledger)
+    world.run([world.command("erase", {"fact_id": fact_id})], ledger=ledger)
+    assert world.decisions()[-1]["outcome"] == "applied"
+    scrubbed = [record_id for records in ledger.of("scrub") for record_id in records]
+    assert len(scrubbed) == len(set(scrubbed))
+    bodies = asyncio.run(_bodies(world))
+    assert not any(b"alpha" in body for body in bodies)
+    assert any(b"beta" in body for body in bodies)
+    beta = next(record for record in map(decode_record, bodies) if "beta walks" in str(record.entries[0].decision.text))
+    assert beta.record_id not in scrubbed
+
+
+async def _bodies(world: World) -> list[bytes]:
+    return [body async for body in world.ledger.scan(None)]

@@ -17,7 +17,7 @@ from mutation.warm import ENGINE
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 _TIMES: Final = 2.5
-_LEAST_LIMIT_S: Final = 20.0
+_LEAST_LIMIT_S: Final = 10.0
 _PASSED, _FAILED, _INTERRUPTED, _INTERNAL, _NOT_FOUND = 0, 1, 2, 3, 4
 _OPTIONS: Final = (
     *("-p", "mutation.planting", "-p", "_hypothesis_pytestplugin", "-p", "pytest_timeout", "-p", "no:cacheprovider"),
