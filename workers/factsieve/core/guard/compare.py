@@ -108,8 +108,10 @@ def _join_dotted(candidate: Features, stored: Features, alignment: Alignment) ->
         (candidate, stored, alignment.open_ours),
         (stored, candidate, alignment.open_theirs),
     ):
+        if not open_words or not any(v.family == "identifier" for v in other.values):
+            continue
         here = {word.surface for word in text.words} | {v.canonical for v in text.values if v.family == "identifier"}
-        for value in other.values if open_words else ():
+        for value in other.values:
             parts = value.canonical.split(".")
             if value.family == "identifier" and 1 < len(parts) <= _PARTS and here.issuperset(parts):
                 open_words[:] = [i for i in open_words if text.words[i].surface not in parts]

@@ -66,9 +66,13 @@ def held_in(candidate: Features, stored: Features) -> bool | None:
     True where it is, False where it is what the other text says to be inside, None where nothing of the kind is said.
     """
     for one, other in ((candidate, stored), (stored, candidate)):
+        if one.language != "en":
+            continue
         holding = next((i for i, word in enumerate(one.words) if i and word.key in _HOLDING), 0)
+        if not holding:
+            continue
         spot = next((i for i, word in enumerate(other.words) if word.surface in _INSIDE), -1)
-        if not holding or spot < 1 or any(word.surface in _INSIDE for word in one.words):
+        if spot < 1 or any(word.surface in _INSIDE for word in one.words):
             continue
         if any(word.key in _HOLDING for word in other.words[: spot - 1]):
             continue
@@ -97,6 +101,8 @@ _HOLDING: Final = frozenset(stem(word, "en") for word in ("contain", "hold", "in
 
 def bearing_finding(candidate: Features, stored: Features, alignment: Alignment) -> Finding | None:
     """Return a finding where one text moves `towards` what no preposition stands before in the other: `water scooter`."""
+    if not any(word.surface in _TOWARDS for word in (*candidate.words, *stored.words)):
+        return None
     twins = {j: i for i, j in alignment.pairs}
     for here, there, pairs in ((candidate, stored, dict(alignment.pairs)), (stored, candidate, twins)):
         for index, word in enumerate(here.words[:-1]):

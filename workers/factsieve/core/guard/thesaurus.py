@@ -214,35 +214,45 @@ class _Place(NamedTuple):
     derived: frozenset[str]
     manners: frozenset[str]  # what its verbs are a manner of
     rare: frozenset[str]  # its senses and its rarer ones
+    groups: frozenset[int]  # of plain prose
+    told: frozenset[str]  # of a noun that names a quality: the adjectives that tell it
 
 
 @lru_cache(maxsize=32768)
 def _place(word: str) -> _Place | None:
     senses = frozenset() if word in _TITLES else frozenset(_senses(word))
-    if not senses:
+    groups = groups_of(word)
+    if not senses and not groups:
         return None
     similar = _beside(word, "s")
     manners = frozenset(synset for synset in _above(word, 1) if synset[0] == "v")
     above = _above(word, _DEPTH)
-    return _Place(senses, senses | above | similar, similar, _beside(word, "d"), manners, _senses(word, rare=True))
+    derived = _beside(word, "d")
+    told = frozenset(synset for synset in derived if synset[0] == "a" and word.endswith(_QUALITIES))
+    rare = _senses(word, rare=True) if senses else senses
+    return _Place(senses, senses | above | similar, similar, derived, manners, rare, groups, told)
+
+
+_QUALITIES: Final = ("ance", "ence", "ity", "ness", "ancy", "ency")
+"""How nouns end that name what an adjective tells: the importance of it, a crucial part."""
 
 
 def says_the_same(a: str, b: str) -> bool:
     """Return whether word `a` of a candidate is covered by word `b` of a stored fact: a synonym, a derivation or a more general word."""
-    if not groups_of(a).isdisjoint(groups_of(b)):
-        return True
     ours, theirs = _place(a), _place(b)
     if ours is None or theirs is None:
         return False
     if not ours.senses.isdisjoint(theirs.covered_by) or not theirs.senses.isdisjoint(ours.similar):
         return True
-    if not ours.rare.isdisjoint(theirs.rare):
+    if not ours.rare.isdisjoint(theirs.rare) or (ours.groups and not ours.groups.isdisjoint(theirs.groups)):
         return True
     if a[:3] == b[:3] and not (ours.senses.isdisjoint(theirs.derived) and theirs.senses.isdisjoint(ours.derived)):
         return True
-    if a.endswith("ly") and b.endswith("ly"):
-        return _adjectives_agree(a, b)
-    return _is_quality_of(a, ours, theirs) or _is_quality_of(b, theirs, ours)
+    if ours.told and not (ours.told.isdisjoint(theirs.senses) and ours.told.isdisjoint(theirs.similar)):
+        return True
+    if theirs.told and not (theirs.told.isdisjoint(ours.senses) and theirs.told.isdisjoint(ours.similar)):
+        return True
+    return a[-2:] == b[-2:] == "ly" and _adjectives_agree(a, b)
 
 
 def _adjectives_agree(a: str, b: str) -> bool:
@@ -259,17 +269,6 @@ def _adjective_of(adverb: str) -> str:
         if len(base) > 2 and any(synset[0] == "a" for synset in _senses(base)):
             return base
     return ""
-
-
-_QUALITIES: Final = ("ance", "ence", "ity", "ness", "ancy", "ency")
-
-
-def _is_quality_of(noun: str, place: _Place, adjective: _Place) -> bool:
-    """Return whether a noun names what an adjective tells: the importance of it, a crucial part."""
-    if not noun.endswith(_QUALITIES):
-        return False
-    told = {synset for synset in place.derived if synset[0] == "a"}
-    return not (told.isdisjoint(adjective.senses) and told.isdisjoint(adjective.similar))
 
 
 @lru_cache(maxsize=16384)
@@ -317,6 +316,9 @@ def only_verb(word: str) -> bool:
     return bool(senses) and all(synset[0] == "v" for synset in senses)
 
 
+DENIALS: Final = ("un", "dis", "non")
+
+
 @lru_cache(maxsize=16384)
 def has_denial(word: str) -> bool:
     """Return whether an adjective denies by its beginning what the rest of it says: unpaid, nonlocal, disused."""
@@ -327,7 +329,7 @@ def has_denial(word: str) -> bool:
         and not word.startswith(_NOT_DENIED)
         and len(word) - len(prefix) > 3
         and known(word[len(prefix) :])
-        for prefix in ("un", "dis", "non")
+        for prefix in DENIALS
     )
 
 

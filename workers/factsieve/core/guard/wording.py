@@ -7,7 +7,7 @@ from typing import Final
 
 from factsieve.core.guard.align import Alignment
 from factsieve.core.guard.model import Features, Finding, Word
-from factsieve.core.guard.thesaurus import has_denial, tells_deed
+from factsieve.core.guard.thesaurus import DENIALS, has_denial, tells_deed
 
 
 def _content(words: tuple[Word, ...]) -> list[Word]:
@@ -96,9 +96,10 @@ def _denies_in_a_word(alignment: Alignment) -> bool:
     """Return whether in short texts an adjective that denies by its beginning has no match and both have open words: unpaid, settled."""
     if len(alignment.pairs) >= _FEW:
         return False
-    ours = [alignment.ours[i] for i in alignment.open_ours]
-    theirs = [alignment.theirs[j] for j in alignment.open_theirs]
-    return bool(ours and theirs) and any(word.role in "wp" and has_denial(word.surface) for word in (*ours, *theirs))
+    if not alignment.open_ours or not alignment.open_theirs:
+        return False
+    words = [alignment.ours[i] for i in alignment.open_ours] + [alignment.theirs[j] for j in alignment.open_theirs]
+    return any(word.surface.startswith(DENIALS) and word.role in "wp" and has_denial(word.surface) for word in words)
 
 
 def _weight(alignment: Alignment) -> int:
