@@ -82,7 +82,6 @@ def forced_of(seed: int) -> list[dict[str, Any]]:
 
 
 seeds = st.integers(0, 2**48)
-forced = seeds.map(forced_of)
 streams = seeds.map(stream_of)
 spoken = seeds.map(lambda seed: [statement_of(random.Random(f"{seed}/{n}")) for n in range(3 + seed % 9)])
 
@@ -211,16 +210,15 @@ def test_any_sequence_of_decisions_and_commands_leaves_one_consistent_chain(stre
             assert (again["outcome"], world.state()) == ("no_op", before), again
 
 
-@MANY
-@given(stream=forced)
-def test_what_is_forced_is_done_for_all_that_it_can_be_done_for(stream: list[dict[str, Any]]) -> None:
+def test_what_is_forced_is_done_for_all_that_it_can_be_done_for() -> None:
     """Reverts of reverts, however tangled and forced, leave one consistent chain, and none is refused for what it would tear."""
-    world = world_of()
-    for record in records_of(world, stream):
-        world.run([record])
-        check_consistent(world)
-        last = world.decisions()[-1]
-        assert "contradicts" not in str(last["reason"]), last
+    for seed in range(1, 101):
+        world = world_of()
+        for record in records_of(world, forced_of(seed)):
+            world.run([record])
+            check_consistent(world)
+            last = world.decisions()[-1]
+            assert "contradicts" not in str(last["reason"]), last
 
 
 def test_a_statement_that_comes_back_after_it_was_replaced_stays_replaced() -> None:
@@ -291,13 +289,9 @@ def test_a_revert_of_a_command_restores_the_state_before_it(stream: list[dict[st
     world.run(records_of(world, [*stream, command], start=len(stream)))
     last = world.decisions()[-1]
     assume(last["outcome"] == "applied" and last["command"] != "erase")
-    after = story(world)
     world.run([world.command("revert", {"decision_id": last["decision_id"]})])
     undone = world.decisions()[-1]
-    if undone["outcome"] == "refused" and "contradicts" in undone["reason"]:
-        before = after  # where a forced command left loose ends, nothing may be torn
-    else:
-        assert undone["outcome"] == "applied", undone["reason"]
+    assert undone["outcome"] == "applied", undone["reason"]
     assert story(world) == before
     check_consistent(world)
 
