@@ -200,13 +200,12 @@ def _exchanged(
                 k = pairs[high][0]
                 if pairs[high][1] >= pairs[middle][1] or words[k].role not in "nw" or words[i].group == words[k].group:
                     continue
-                if _by_means_of(candidate, stored, words[i], words[k]):
-                    continue
                 if _compound(words, i, k) and _compound_opened(others, pairs[high][1], j):
                     continue
                 if _compound(others, pairs[high][1], j) and _compound_opened(words, i, k):
                     continue
-                if short or (words[i].role == "n" and words[k].role == "n"):
+                firm = short or (words[i].role == "n" and words[k].role == "n")
+                if firm and not _by_means_of(candidate, stored, words[i], words[k]):
                     return Finding("role_order", words[i].surface, words[k].surface)
     return None
 

@@ -132,10 +132,11 @@ def warm() -> None:
 
 
 @lru_cache(maxsize=16384)
-def _senses(word: str, *, rare: bool = False) -> frozenset[str]:
-    """Return the synsets of a word as written: of its own form and of the base forms it may be an inflection of; `rare`: rarer ones too."""
+def _both(word: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Return the common senses of a word as written, of its own form and of the base forms it may be an inflection of, and the rarer ones."""
     words = _network().words
     found: set[str] = set()
+    rare: set[str] = set()
     forms = {word, base_form(word)}
     for ending, replacement in _ENDINGS:
         if word.endswith(ending) and len(word) > len(ending) + 1:
@@ -146,9 +147,12 @@ def _senses(word: str, *, rare: bool = False) -> frozenset[str]:
     for form in forms:
         common, _, others = words.get(form, "").partition("|")
         found.update(common.split())
-        if rare:
-            found.update(others.split())
-    return frozenset(found)
+        rare.update(others.split())
+    return frozenset(found), frozenset(rare)
+
+
+def _senses(word: str) -> frozenset[str]:
+    return _both(word)[0]
 
 
 def known(word: str) -> bool:
@@ -229,7 +233,7 @@ def _place(word: str) -> _Place | None:
     above = _above(word, _DEPTH)
     derived = _beside(word, "d")
     told = frozenset(synset for synset in derived if synset[0] == "a" and word.endswith(_QUALITIES))
-    rare = _senses(word, rare=True) if senses else senses
+    rare = senses | _both(word)[1] if senses else senses
     return _Place(senses, senses | above | similar, similar, derived, manners, rare, groups, told)
 
 
@@ -237,6 +241,7 @@ _QUALITIES: Final = ("ance", "ence", "ity", "ness", "ancy", "ency")
 """How nouns end that name what an adjective tells: the importance of it, a crucial part."""
 
 
+@lru_cache(maxsize=65536)
 def says_the_same(a: str, b: str) -> bool:
     """Return whether word `a` of a candidate is covered by word `b` of a stored fact: a synonym, a derivation or a more general word."""
     ours, theirs = _place(a), _place(b)
