@@ -109,7 +109,7 @@ def _summary(told: Mapping[str, Any]) -> str:
         f"{told['facts']:,} facts in {told['namespaces']:,} namespaces, {told['pairs']:,} pairs looked at: "
         f"{duplicates['surplus']:,} too many in {duplicates['groups']:,} groups that say one thing, "
         f"{conflicts['surplus']:,} in {conflicts['groups']:,} that contradict each other, or may. "
-        f"{told['rate_per_1000']:g} of 1,000 facts"
+        f"{round(told['rate_per_1000'], 1):g} of 1,000 facts"
     )
     if told["max_rate"] is not None:
         said += f", at most {told['max_rate']:g} are allowed"
