@@ -126,6 +126,28 @@ def test_the_first_bug_is_told_once_and_ends_the_intake(monkeypatch: pytest.Monk
     asyncio.run(main())
 
 
+class Broken:
+    """Fails on each send as no outbox should."""
+
+    async def send(self, messages: object) -> None:
+        raise ZeroDivisionError
+
+
+def test_a_bug_of_a_refusal_ends_the_engine_too() -> None:
+    """What goes wrong beside the lanes is told like what goes wrong in one, and the record is not acknowledged."""
+
+    async def main() -> None:
+        world, told = World(), list[BaseException]()
+        engine = Engine(world.ports(outbox=Broken()), world.settings, on_failure=told.append)
+        await engine.submit(world.raw(b"no json"), lambda: pytest.fail("acknowledged"))
+        await until(lambda: engine.failure is not None)
+        assert [type(error) for error in told] == [ZeroDivisionError]
+        assert not await engine.drain(None, 60.0), "what failed is not done"
+        await engine.stop()
+
+    asyncio.run(main())
+
+
 def test_room_in_a_lane_is_not_waited_for_after_a_bug() -> None:
     """A record that waits for its full lane goes no further; it comes again with its partition."""
 
