@@ -21,14 +21,17 @@ from factsieve.localstack.stack import LOCK_FILE, STATE_FILE
 pytestmark = pytest.mark.stack
 
 OWNER = """
-import signal, sys
+import os, signal, sys
 from pathlib import Path
 from factsieve.localstack import LocalStack, StackConfig
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # an exception: to set an event here would wait for its own lock
+woken, wake = os.pipe()  # signal.pause() sleeps on where another thread takes the signal, as happens after a SIGCONT
+os.set_blocking(wake, False)
+signal.set_wakeup_fd(wake)
 with LocalStack(StackConfig(state_dir=Path(sys.argv[1]))):
     print("ready", flush=True)
     while True:
-        signal.pause()
+        os.read(woken, 1)
 """
 
 

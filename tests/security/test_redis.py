@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
 import pytest
 from security.conftest import UNHURRIED, Certificates, redis_with_tls
 
 from factsieve.adapters.redis_window import COMMANDS, RedisWindow
+from factsieve.adapters.tls import TlsFiles, client_context, late_alert
 from factsieve.assembly.settings import load_settings
 from factsieve.assembly.wiring import build_window
 from factsieve.core.errors import BadSettings, Transient
@@ -138,6 +140,18 @@ def test_without_or_with_a_strangers_certificate_it_is_said_which_setting(
     assert "redis.ssl_cert_file" in refused(**secured(mutual))
     stranger = {"ssl_cert_file": certificates.stranger, "ssl_key_file": certificates.stranger_key}
     assert "redis.ssl_cert_file" in refused(**secured(mutual, **stranger))
+
+
+def test_what_is_said_after_the_handshake_is_heard(mutual: SecuredRedis, certificates: Certificates) -> None:
+    """A command that is on its way when the server ends the connection may be answered by a reset alone; who listens hears the alert."""
+    host, port = mutual.address.split(":")
+    files = TlsFiles(ca=str(certificates.ca))
+    known = msgspec.structs.replace(files, cert=str(certificates.client), key=str(certificates.client_key))
+    refused_for = asyncio.run(late_alert(host, int(port), client_context(files, "redis"), 30.0))
+    assert refused_for is not None
+    assert "CERTIFICATE_REQUIRED" in (refused_for.reason or "")
+    assert asyncio.run(late_alert(host, int(port), client_context(known, "redis"), 0.2)) is None
+    assert asyncio.run(late_alert(host, 1, client_context(files, "redis"), 0.2)) is None
 
 
 def test_an_authority_that_signed_nothing_here(with_tls: SecuredRedis, certificates: Certificates) -> None:

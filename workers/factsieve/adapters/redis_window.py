@@ -17,7 +17,15 @@ from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
 from redis.exceptions import AuthenticationError, NoPermissionError, NoScriptError, RedisError
 
-from factsieve.adapters.tls import TlsFiles, client_context, explain_tls, handshake, speaks_tls, ssl_error_in
+from factsieve.adapters.tls import (
+    TlsFiles,
+    client_context,
+    explain_tls,
+    handshake,
+    late_alert,
+    speaks_tls,
+    ssl_error_in,
+)
 from factsieve.adapters.window import Entry, bucket_of, merge_entries, microseconds, nearest_hit
 from factsieve.core.errors import BadSettings, Transient
 from factsieve.ports import WindowHit
@@ -147,10 +155,12 @@ class RedisWindow:
             return BadSettings(f"{error}: check redis.username and redis.password, or those in redis.url")
         if cause is None:
             return error
+        host, port = self._address.hostname or "localhost", self._address.port or 6379
         tls = ssl_error_in(cause)
+        if tls is None and self._context is not None:
+            tls = await late_alert(host, port, self._context, self._timeout_s)
         if tls is not None:
             return explain_tls(tls, SERVICE, address, plain="redis.url should begin with redis://")
-        host, port = self._address.hostname or "localhost", self._address.port or 6379
         if self._address.scheme == "redis" and await speaks_tls(host, port):
             return BadSettings(f"{address} speaks TLS: redis.url should begin with rediss://")
         if self._address.scheme == "rediss" and await _answers_plainly(host, port, self._timeout_s):

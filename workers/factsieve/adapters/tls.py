@@ -108,6 +108,31 @@ async def handshake(host: str, port: int, context: ssl.SSLContext, timeout_s: fl
             await writer.wait_closed()
 
 
+async def late_alert(host: str, port: int, context: ssl.SSLContext, timeout_s: float) -> ssl.SSLError | None:
+    """Return what a server has against us that it says only after the handshake; None where it says nothing for so long.
+
+    With TLS 1.3 that is where it looks at the certificate of a client (RFC 8446, section 4.4.2). One that has sent a command by then may
+    learn of a reset connection and of nothing else, so this one only listens.
+    """
+    try:
+        reader, writer = await asyncio.open_connection(host, port, ssl=context, ssl_handshake_timeout=timeout_s)
+    except OSError:
+        return None
+    try:
+        async with asyncio.timeout(timeout_s):
+            await reader.read(1)
+    except ssl.SSLError as error:
+        return error
+    except OSError:  # includes TimeoutError
+        return None
+    finally:
+        writer.close()
+        with contextlib.suppress(OSError, TimeoutError):
+            async with asyncio.timeout(_PROBE_TIMEOUT_S):
+                await writer.wait_closed()
+    return None
+
+
 async def speaks_tls(host: str, port: int) -> bool:
     """Return whether a TLS handshake gets anywhere at this address; nothing is verified and nothing is sent."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
