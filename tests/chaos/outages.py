@@ -21,8 +21,11 @@ RECOVERED_WITHIN_S = 30.0
 CHECKS = {"redis": {"redis"}, "qdrant": {"qdrant", "ledger"}, "broker": {"kafka"}}
 """What `/readyz` complains of, by what is gone."""
 
-MORE = 40
+MORE = 10
 """So many more decisions show that work goes on."""
+
+BEFORE, MEANWHILE = 0.1, 0.8
+"""Of an outage's share of the stream, so much comes before it and so much while it lasts; the rest comes after it."""
 
 
 @dataclass
@@ -33,7 +36,9 @@ class Outage:
     lasted_s: float
     noticed_s: float = 0.0
     recovered_s: float = 0.0
+    sent_meanwhile: int = 0
     decided_meanwhile: int = 0
+    waiting: int = 0
     asked: int = 0
     wrong: list[str] = field(default_factory=list)
 
@@ -77,13 +82,15 @@ def run_outages(
         if broker == "apache":
             gone.append(("broker", site.broker))
         found: list[Outage] = []
-        with Feeder(stage.room, stream, ahead=400) as feeder:
-            for name, service in gone:
+        with Feeder(stage.room, stream, ahead=400, share=0.0) as feeder:
+            for number, (name, service) in enumerate(gone):
+                feeder.share = (number + BEFORE) / len(gone)
                 _until_more(stage, feeder)
-                found.append(_outage(stage, name, service, lasting_s, feeder))
+                found.append(_outage(stage, name, service, lasting_s, feeder, until_share=(number + 1) / len(gone)))
                 say(
-                    f"  {name} gone for {lasting_s:g} s: noticed after {found[-1].noticed_s:.1f} s, {found[-1].decided_meanwhile} decided "
-                    f"meanwhile, well again {found[-1].recovered_s:.1f} s after its return, /readyz asked {found[-1].asked} times"
+                    f"  {name} gone for {lasting_s:g} s: noticed after {found[-1].noticed_s:.1f} s, {found[-1].sent_meanwhile} sent and "
+                    f"{found[-1].decided_meanwhile} decided meanwhile, {found[-1].waiting} waiting; "
+                    f"well again {found[-1].recovered_s:.1f} s after its return, /readyz asked {found[-1].asked} times"
                 )
             settle(stage, mischief, feeder)
         outcome = as_chaos_outcome(stage.room.outcome())
@@ -99,13 +106,17 @@ def _until_more(stage: Stage, feeder: Feeder) -> None:
     stage.room.until(lambda: feeder.is_done or stage.room.follower.decided >= wanted, f"{MORE} more decisions", 120)
 
 
-def _outage(stage: Stage, name: str, service: Service, lasting_s: float, feeder: Feeder) -> Outage:
+def _outage(
+    stage: Stage, name: str, service: Service, lasting_s: float, feeder: Feeder, *, until_share: float
+) -> Outage:
     workers = list(stage.live.values())
     outage = Outage(name, lasting_s)
     service.kill()
-    gone_at, before = time.monotonic(), stage.room.follower.decided
+    gone_at, before, sent = time.monotonic(), stage.room.follower.decided, feeder.sent
+    begun, more = feeder.share, (until_share - feeder.share) * MEANWHILE / (1 - BEFORE)
     outage.noticed_s = _watch(outage, workers, gone_at, NOTICED_WITHIN_S, lambda bad: bad == CHECKS[name])
-    while time.monotonic() - gone_at < lasting_s:
+    while (now_s := time.monotonic() - gone_at) < lasting_s:
+        feeder.share = begun + more * now_s / lasting_s
         for worker in workers:
             bad = complaints(worker)
             outage.asked += 1
@@ -114,11 +125,14 @@ def _outage(stage: Stage, name: str, service: Service, lasting_s: float, feeder:
             if worker.ask("/healthz")[0] != 200:
                 outage.wrong.append(f"without {name}, /healthz said that a restart would help")
         time.sleep(0.5)
+    outage.sent_meanwhile = feeder.sent - sent
     outage.decided_meanwhile = stage.room.follower.decided - before
+    outage.waiting = max(0, feeder.sent - stage.room.follower.decided)
     service.start(timeout_s=START_LIMIT_S)
     back_at = time.monotonic()
     outage.recovered_s = _watch(outage, workers, back_at, RECOVERED_WITHIN_S, lambda bad: not bad)
     decided = stage.room.follower.decided
+    feeder.share = until_share
     stage.room.until(
         lambda: feeder.is_done or stage.room.follower.decided > decided, "work going on", RECOVERED_WITHIN_S
     )

@@ -145,10 +145,14 @@ def _broker(folder: Path, kind: str, wires: Wires) -> Service:
 
 
 class Feeder:
-    """Sends a stream in a thread of its own, always some way ahead of what is decided, so that there is load all along."""
+    """Sends a stream in a thread of its own, always some way ahead of what is decided, so that there is load all along.
 
-    def __init__(self, room: Room, stream: Stream, *, ahead: int, block: int = 200) -> None:
+    Of the stream, `share` is sent: less than 1 where a part of it is meant for later.
+    """
+
+    def __init__(self, room: Room, stream: Stream, *, ahead: int, block: int = 200, share: float = 1.0) -> None:
         self.sent = 0
+        self.share = share
         self.failure: BaseException | None = None
         self._room = room
         self._messages: Sequence[object] = stream.messages
@@ -175,10 +179,11 @@ class Feeder:
     def _run(self) -> None:
         try:
             while self.sent < len(self._messages) and not self._stopping.is_set():
-                if self.sent > self._room.follower.decided + self._ahead:
+                due = int(self.share * len(self._messages))
+                if self.sent >= due or self.sent > self._room.follower.decided + self._ahead:
                     self._stopping.wait(0.02)
                     continue
-                block = self._messages[self.sent : self.sent + self._block]
+                block = self._messages[self.sent : min(due, self.sent + self._block)]
                 try:
                     self._room.send(block)
                 except KafkaError:  # the broker is away: all of it once more, as a producer does
