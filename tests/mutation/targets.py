@@ -23,6 +23,9 @@ _ENGINE: Final = (
     "tests/engine/test_overlay.py",
     "tests/engine/test_batcher.py",
     "tests/engine/test_downstream.py",
+    "tests/engine/test_ahead.py",
+    "tests/engine/test_sizes.py::test_what_can_not_be_told_is_refused_and_the_rest_goes_on",
+    "tests/engine/test_sizes.py::test_at_the_bound_it_is_told",
 )
 """Cheap ones: most mutants are noticed by them."""
 THOROUGH: Final = (
