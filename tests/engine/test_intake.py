@@ -422,9 +422,7 @@ class Marks:
             self.under_way.pop(content, None)
 
 
-def test_whatever_becomes_of_a_record_its_mark_goes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Taken, refused, without a value, or one that the decoder fails on: it took no process down."""
-    world, marks = World(), Marks()
+def _decoder_fails_on_odd(monkeypatch: pytest.MonkeyPatch) -> None:
     original = engine_module.decode
 
     def decode(record: Record, *rest: Any) -> Any:
@@ -433,6 +431,12 @@ def test_whatever_becomes_of_a_record_its_mark_goes(monkeypatch: pytest.MonkeyPa
         return original(record, *rest)
 
     monkeypatch.setattr(engine_module, "decode", decode)
+
+
+def test_whatever_becomes_of_a_record_its_mark_goes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Taken, refused, without a value, or one that the decoder fails on: it took no process down."""
+    world, marks = World(), Marks()
+    _decoder_fails_on_odd(monkeypatch)
     records = [world.record("alpha runs"), world.raw(b"no json"), world.raw(None), world.record("odd")]
     world.run(records, risk=marks)
     assert {record.value or b"" for record in records} <= set(marks.begun)
@@ -463,14 +467,7 @@ def test_a_known_good_statement_that_fails_before_a_suspect_is_waited_for() -> N
 
 def test_a_refused_record_of_a_stopped_namespace_waits_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where an event stops its namespace, one that the decoder fails on does; nothing of it is sent, and nothing more of it taken in."""
-    original = engine_module.decode
-
-    def decode(record: Record, *rest: Any) -> Any:
-        if b"odd" in (record.value or b""):
-            raise ZeroDivisionError
-        return original(record, *rest)
-
-    monkeypatch.setattr(engine_module, "decode", decode)
+    _decoder_fails_on_odd(monkeypatch)
 
     async def main() -> None:
         world = World()

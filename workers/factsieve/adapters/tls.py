@@ -102,6 +102,10 @@ async def handshake(host: str, port: int, context: ssl.SSLContext, timeout_s: fl
     A handshake that is cancelled from outside would leave its socket to the garbage collector, so the time is bounded from inside.
     """
     _reader, writer = await asyncio.open_connection(host, port, ssl=context, ssl_handshake_timeout=timeout_s)
+    await _hang_up(writer)
+
+
+async def _hang_up(writer: asyncio.StreamWriter) -> None:
     writer.close()
     with contextlib.suppress(OSError, TimeoutError):
         async with asyncio.timeout(_PROBE_TIMEOUT_S):
@@ -126,10 +130,7 @@ async def late_alert(host: str, port: int, context: ssl.SSLContext, timeout_s: f
     except OSError:  # includes TimeoutError
         return None
     finally:
-        writer.close()
-        with contextlib.suppress(OSError, TimeoutError):
-            async with asyncio.timeout(_PROBE_TIMEOUT_S):
-                await writer.wait_closed()
+        await _hang_up(writer)
     return None
 
 

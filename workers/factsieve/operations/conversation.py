@@ -146,6 +146,11 @@ class Reader:
         ]
 
 
+def tell_passed_over(topic: str, partition: int, offset: int, error: NotADecision) -> None:
+    """Warn of a record on the decision log that somebody else wrote, and say where it is."""
+    log.warning("passed over %s, partition %d, offset %d, which is no decision: %s", topic, partition, offset, error)
+
+
 class DecisionReader(Reader):
     """Reads `fact-decisions`. What is no decision is passed over: the first is told of at once, how many there were at the end."""
 
@@ -169,10 +174,7 @@ class DecisionReader(Reader):
             except NotADecision as error:
                 self.passed_over += 1
                 if self.passed_over == 1:
-                    log.warning(
-                        "passed over %s, partition %d, offset %d, which is no decision: %s",
-                        part.topic, part.partition, offset, error,
-                    )  # fmt: skip
+                    tell_passed_over(part.topic, part.partition, offset, error)
         return found
 
 

@@ -4,7 +4,6 @@ Two passes over the topic. The first collects what was erased, so that no erased
 what was told. Points are absolute states with versions and events have their keys, so that a rebuild may be interrupted and repeated.
 """
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
@@ -15,11 +14,10 @@ from factsieve.core.facts import Record
 from factsieve.core.recovery import NOTHING_ERASED, erasures_by_namespace, merged
 from factsieve.engine.perform import scrub_ledger
 from factsieve.operations.backup import Export, check_embedder, import_lines, name_of
+from factsieve.operations.conversation import tell_passed_over
 from factsieve.operations.refill import Filled, Refill, Stores
 from factsieve.operations.scan import Positions, Scan, read_length
 from factsieve.wire.recorded import NotADecision, decided_entry, outline
-
-log = logging.getLogger(__name__)
 
 OnSteps = Callable[[int], None]
 
@@ -103,10 +101,7 @@ async def find_erasures(
             except NotADecision as error:
                 done.passed_over += 1
                 if done.passed_over == 1:
-                    log.warning(
-                        "passed over %s, partition %d, offset %d, which is no decision: %s",
-                        record.topic, record.partition, record.offset, error,
-                    )  # fmt: skip
+                    tell_passed_over(record.topic, record.partition, record.offset, error)
                 continue
             if told.erases is not None and told.namespace is not None:
                 found.append(Erased(told.namespace, record.partition, record.offset, told.erases))
