@@ -23,6 +23,7 @@ from factsieve.core import ids
 from factsieve.core.facts import Fact, Record
 from factsieve.engine.ports import HoldsAll
 from factsieve.ports import Message
+from factsieve.wire.topics import Topics
 
 READ_TIMEOUT_MS = 10_000
 DRAIN_TIMEOUT_S = 1200.0
@@ -144,6 +145,30 @@ def _without_via(one: dict[str, Any]) -> dict[str, Any]:
     return {**one, "via": None}
 
 
+HOW_A_SKIP_WAS_FOUND = ("reason", "band", "dedup_signal", "neighbours", "findings", "judges")
+
+
+def window_knew(ours: dict[str, dict[str, Any]], theirs: dict[str, dict[str, Any]]) -> set[str]:
+    """Return the keys of skips that one outcome found in the hash window, and the other one by the rules.
+
+    The window names what a text was decided to be, also where the fact says it in other words. While it is away, the rules skip such a
+    repeat again, and say so. Which fact it is, and what the skip does to it, must be the same all the same.
+    """
+    return {
+        key
+        for key in ours.keys() & theirs.keys()
+        if {one[key].get("via", "rules") for one in (ours, theirs)} == {"hash_window", "rules"}
+        and ours[key].get("decision") == theirs[key].get("decision") == "skip"
+    }
+
+
+def _without_how(one: dict[str, Any]) -> dict[str, Any]:
+    """Leave out how a skip was found, of a decision or a ledger's entry."""
+    if isinstance(one.get("decision"), dict):
+        return {**one, "decision": _without_how(one["decision"])}
+    return {**one, **dict.fromkeys(HOW_A_SKIP_WAS_FOUND)}
+
+
 def _without_moment(line: dict[str, Any]) -> dict[str, Any]:
     return {**line, "effective_at": None} if str(line["decided_by"]).startswith("operator:") else line
 
@@ -173,6 +198,11 @@ def compare(real: ChaosOutcome, expected: ChaosOutcome, records: list[Record]) -
         except AssertionError as error:
             found.failures.append(f"{name} is not consistent: {str(error)[:2000]}")
     ours, theirs = real.comparable(), expected.comparable()
+    known = window_knew(real.decisions, expected.decisions)
+    for parts in (ours, theirs):
+        for part in ("decisions", "ledger"):
+            parts[part].update({key: _without_how(parts[part][key]) for key in known if key in parts[part]})
+    found.lines.append(f"  repeats of a skip that only one of both found in the hash window: {len(known)}")
     for part in ours:
         wrong = differences({part: ours[part]}, {part: theirs[part]}, limit=3)
         found.lines.append(f"  {part}: {len(ours[part])} by id, {'equal' if not wrong else 'DIFFERENT'}")
@@ -271,8 +301,15 @@ async def rebuild(settings: Settings, room: str, records: list[Record]) -> Chaos
             await engine.submit(record, lambda: None)
         assert await engine.drain(None, DRAIN_TIMEOUT_S), f"the rebuild did not end: {engine.failure!r}"
         await engine.stop()
-        stored = await facts.select(None, current_only=False)
-        vectors = await facts.vectors([fact.point_id for fact in stored])
+        return await outcome_of(room, settings.topics, facts, ledger, outbox)
+
+
+async def outcome_of(
+    room: str, topics: Topics, facts: MemoryFacts, ledger: MemoryLedger, outbox: MemoryOutbox
+) -> ChaosOutcome:
+    """Return what stores in memory hold, and what was sent."""
+    stored = await facts.select(None, current_only=False)
+    vectors = await facts.vectors([fact.point_id for fact in stored])
     pointers = [
         {"kind": "pointer", "event_key": key, "record_id": pointer.record_id, "index": pointer.index}
         for key, pointer in ledger._pointers.items()
@@ -280,16 +317,16 @@ async def rebuild(settings: Settings, room: str, records: list[Record]) -> Chaos
     bodies = [{"kind": "record", "body": body.decode()} async for body in ledger.scan(None)]
     return ChaosOutcome(
         room=room,
-        topics=settings.topics,
+        topics=topics,
         facts={fact.point_id: fact for fact in stored},
         vectors={point_id: vector.tobytes() for point_id, vector in vectors.items()},
         ledger=[*bodies, *pointers],
-        records=_sent(outbox.messages, settings),
+        records=_sent(outbox.messages, topics),
     )
 
 
-def _sent(messages: list[Message], settings: Settings) -> dict[str, list[Any]]:
-    found: dict[str, list[Any]] = {topic: [] for topic in settings.topics.outputs}
+def _sent(messages: list[Message], topics: Topics) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = {topic: [] for topic in topics.outputs}
     for message in messages:
         told = found[message.topic]
         told.append(Sent(0, len(told), message.key, message.value, message.headers))

@@ -48,9 +48,9 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     `current`: current neighbours whose text is at hand, best first, those by slot included. `best`: id and similarity of the
     nearest current fact, whether or not its text is at hand. `exact`: current facts with this text and slot. `window`: the fact that
-    the hash window names, if it is current and unrevised. `past`: past rows near the candidate or of its slot, None if not looked
-    up. `trusted`: whether the vector stands for the whole text. `confirms_skips`: whether a local judge wants to confirm skips.
-    `resolved`: whether neighbours were looked up at all.
+    the hash window names, if it is current and unrevised; for its own rule alone, since the window may be away. `past`: past rows near
+    the candidate or of its slot, None if not looked up. `trusted`: whether the vector stands for the whole text. `confirms_skips`:
+    whether a local judge wants to confirm skips. `resolved`: whether neighbours were looked up at all.
     """
 
     candidate: Candidate
@@ -113,6 +113,10 @@ class Case(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Return whether the candidate is late against a fact."""
         return timeline.is_late(self.at, fact, self.tolerance)
 
+    def is_in_force(self, fact: Fact) -> bool:
+        """Return whether a current fact is in force at the time that the candidate counts as made at."""
+        return self.at >= fact.valid_from or not self.is_late(fact)
+
     def answered(self, answer: Answer) -> "Case":
         """Return the case with one more answer; what was found out about its neighbours stays."""
         case = msgspec.structs.replace(self, answers=(*self.answers, answer))
@@ -159,12 +163,17 @@ def first_stated(fact: Fact) -> datetime:
 
 
 def hash_window(case: Case) -> Step | None:
-    """Same text and slot within the hash window, its fact still current and unrevised, no relative time: `skip`, `exact_duplicate`."""
+    """Same text and slot within the hash window, its fact still current and unrevised, no relative time: `skip`, `exact_duplicate`.
+
+    The fact may say it in other words, which were decided to be known. Of a slot that is not the fact's, the rules must see what else
+    was said: late in it, the statement has a place there.
+    """
     fact = case.window
     if (
         fact is None
-        or case.at < fact.valid_from
+        or not case.is_in_force(fact)
         or fact.conflicts_with
+        or (case.candidate.slot is not None and fact.slot != case.candidate.slot)
         or memo.names_relative_time(case.candidate.text)
     ):
         return None
@@ -176,7 +185,7 @@ def exact_text(case: Case) -> Step | None:
     for fact in case.exact:
         if fact.conflicts_with and not (case.resolved and _stated_last(case, fact)):
             continue
-        if case.at >= fact.valid_from and guard.resolves_same(case.candidate.text, case.at, first_stated(fact)):
+        if case.is_in_force(fact) and guard.resolves_same(case.candidate.text, case.at, first_stated(fact)):
             return _ruling(case, Kind.SKIP, "exact_duplicate", matched=fact, band=Band.EXACT, via="text")
     return None
 
@@ -316,7 +325,7 @@ def decide(case: Case) -> Step:
 
 def best_similarity(case: Case) -> float | None:
     """Return the true best similarity, 1.0 for an exact match, None without any current fact."""
-    if case.window is not None or case.exact:
+    if case.exact:
         return 1.0
     return None if case.best is None else case.best[1]
 
@@ -350,7 +359,7 @@ def _ruling(
         text=text,
         placement=placement,
         via=via,
-        findings=_findings(case, matched),
+        findings=() if via == "hash_window" else _findings(case, matched),
         judges=tuple(_note(answer) for answer in case.answers),
         review=review,
         conflicts=conflicts,
@@ -359,7 +368,7 @@ def _ruling(
 
 def _findings(case: Case, matched: Fact | None) -> tuple[FindingNote, ...]:
     """Return what the guard has against the matched fact (for an `add`: against the nearest one, if it is near)."""
-    if case.exact or case.window is not None:
+    if case.exact:
         return ()
     fact = matched
     if fact is None and case.relevant and case.relevant[0].similarity >= case.policy.ambiguous_threshold:
@@ -458,7 +467,7 @@ def _placed(case: Case, head: Fact) -> Ruling | None:
 
 def _skip_or_place(case: Case, fact: Fact, reason: str) -> Step:
     """Return a skip on `fact`; a candidate older than the fact's validity is placed in its timeline instead."""
-    if case.at >= fact.valid_from or not case.is_late(fact):
+    if case.is_in_force(fact):
         return _ruling(case, Kind.SKIP, reason, matched=fact)
     placement = _placement(case, fact, frozenset({fact.point_id}))
     if isinstance(placement, timeline.Insert):
