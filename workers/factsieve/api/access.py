@@ -8,11 +8,11 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from ipaddress import ip_address
-from typing import Final
+from typing import Annotated, Final
 from urllib.parse import urlsplit
 
 import msgspec
-from fastapi import Request
+from fastapi import Depends, Request
 from starlette.datastructures import Headers
 
 from factsieve.api.problems import Problem
@@ -143,6 +143,20 @@ def writer(request: Request) -> Caller:
     if not found.may_write:
         raise Problem(403, "scope_missing", "this token may not write: it has no scope `write`")
     return found
+
+
+async def _reads(request: Request) -> Caller:
+    return caller(request)
+
+
+async def _writes(request: Request) -> Caller:
+    return writer(request)
+
+
+Reader = Annotated[Caller, Depends(_reads)]
+"""Who asks, with the right to read: a parameter of an endpoint. A coroutine, since FastAPI takes a thread for what is none."""
+Writer = Annotated[Caller, Depends(_writes)]
+"""The same with the right to write."""
 
 
 def known(request: Request) -> Caller:

@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Body, Depends, Request, Response
+from fastapi import APIRouter, Body, Request, Response
 
-from factsieve.api.access import Caller, writer
+from factsieve.api.access import Writer
 from factsieve.api.context import current
 from factsieve.api.models import Accepted, Candidates, OneOrMore
 from factsieve.api.problems import Problem
@@ -51,7 +51,7 @@ _EXAMPLES: Final[dict[str, Any]] = {
 async def send(
     body: Annotated[OneOrMore, Body(openapi_examples=_EXAMPLES)],
     request: Request,
-    who: Annotated[Caller, Depends(writer)],
+    who: Writer,
 ) -> Response:
     """Take candidates in, all or none. Each is checked as a worker would; what one would refuse is answered 422.
 

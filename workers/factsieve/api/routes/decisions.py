@@ -7,7 +7,7 @@ import msgspec
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
-from factsieve.api.access import Caller, caller
+from factsieve.api.access import Caller, Reader
 from factsieve.api.context import ApiContext, current
 from factsieve.api.live import Value, live_response
 from factsieve.api.problems import Problem
@@ -54,8 +54,8 @@ _SINCE: Final = {
 }
 
 
-def _filter(  # noqa: PLR0917 - FastAPI calls it by name
-    who: Annotated[Caller, Depends(caller)],
+async def _filter(  # noqa: PLR0917 - FastAPI calls it by name
+    who: Reader,
     namespace: Namespace = None,
     decision: Annotated[Kind | None, Query(description="A decision, a command, or `refused` input.")] = None,
     band: Annotated[Band | None, Query(description="Where the best similarity lay.")] = None,
@@ -196,7 +196,7 @@ def _event(value: Value) -> bytes:
     summary="One decision",
     responses={200: described(ref("Decision"), "The decision, and its whole effect."), **problems(404)},
 )
-async def decision(decision_id: DecisionId, request: Request, who: Annotated[Caller, Depends(caller)]) -> Response:
+async def decision(decision_id: DecisionId, request: Request, who: Reader) -> Response:
     """Return one decision, however old it is."""
     return reply(await visible_decision(request, decision_id, who))
 

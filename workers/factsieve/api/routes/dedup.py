@@ -3,9 +3,9 @@
 from typing import Annotated, Any, Final
 
 import msgspec
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Query, Request, Response
 
-from factsieve.api.access import Caller, caller
+from factsieve.api.access import Reader
 from factsieve.api.context import ApiContext, current
 from factsieve.api.models import DedupCheck
 from factsieve.api.problems import Problem
@@ -72,7 +72,7 @@ _EXAMPLE: Final = {"is_update": True, "max_sim": 0.95213, "matched_id": "01943a5
 async def dedup_check(
     body: DedupCheck,
     request: Request,
-    who: Annotated[Caller, Depends(caller)],
+    who: Reader,
     explain: Annotated[bool, Query(description="Say too what the worker would decide, and why.")] = False,
     ask: Annotated[
         bool,

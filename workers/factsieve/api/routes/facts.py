@@ -3,9 +3,9 @@
 from typing import Annotated, Any, Final
 
 import msgspec
-from fastapi import APIRouter, Depends, Path, Query, Request, Response
+from fastapi import APIRouter, Path, Query, Request, Response
 
-from factsieve.api.access import Caller, caller
+from factsieve.api.access import Caller, Reader
 from factsieve.api.context import current
 from factsieve.api.problems import Problem
 from factsieve.api.replies import (
@@ -67,7 +67,7 @@ _STORY: Final = {
 )
 async def facts(
     request: Request,
-    who: Annotated[Caller, Depends(caller)],
+    who: Reader,
     namespace: Namespace = None,
     like: Annotated[str | None, Query(max_length=8192, description="Those nearest to this text, best first.")] = None,
     as_of: Instant = None,
@@ -127,7 +127,7 @@ def _as_json(fact: Fact) -> dict[str, Any]:
     summary="One fact as it stands",
     responses={200: described(ref("Fact"), "The fact."), **problems(404)},
 )
-async def fact(fact_id: FactId, request: Request, who: Annotated[Caller, Depends(caller)]) -> Response:
+async def fact(fact_id: FactId, request: Request, who: Reader) -> Response:
     """Return one fact, whatever its status; an erased one is gone."""
     return reply(fact_value(await visible_fact(request, fact_id, who)))
 
@@ -137,7 +137,7 @@ async def fact(fact_id: FactId, request: Request, who: Annotated[Caller, Depends
     summary="One fact's whole story",
     responses={200: described(_STORY, "Its rows, and the chain that it belongs to."), **problems(404)},
 )
-async def history(fact_id: FactId, request: Request, who: Annotated[Caller, Depends(caller)]) -> Response:
+async def history(fact_id: FactId, request: Request, who: Reader) -> Response:
     """Return what was believed of a fact when, and what was true before and after it."""
     head = await visible_fact(request, fact_id, who)
     rows, chain = await asking.story(current(request).stores.facts, head)

@@ -4,9 +4,9 @@ import uuid
 from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 
-from factsieve.api.access import Caller, writer
+from factsieve.api.access import Caller, Writer
 from factsieve.api.context import current
 from factsieve.api.models import Order as OrderBody
 from factsieve.api.models import Revert, Review
@@ -84,7 +84,7 @@ _REPLIES: Final[dict[int | str, dict[str, Any]]] = {
 async def retract(
     fact_id: FactId,
     request: Request,
-    who: Annotated[Caller, Depends(writer)],
+    who: Writer,
     body: OrderBody | None = None,
     dry_run: DryRun = False,
     wait: Wait = 10.0,
@@ -100,7 +100,7 @@ async def retract(
 async def erase(
     fact_id: FactId,
     request: Request,
-    who: Annotated[Caller, Depends(writer)],
+    who: Writer,
     body: OrderBody | None = None,
     dry_run: DryRun = False,
     wait: Wait = 10.0,
@@ -116,7 +116,7 @@ async def erase(
 async def revert(
     decision_id: DecisionId,
     request: Request,
-    who: Annotated[Caller, Depends(writer)],
+    who: Writer,
     body: Revert | None = None,
     dry_run: DryRun = False,
     wait: Wait = 10.0,
@@ -136,7 +136,7 @@ async def review(
     decision_id: DecisionId,
     body: Review,
     request: Request,
-    who: Annotated[Caller, Depends(writer)],
+    who: Writer,
     dry_run: DryRun = False,
     wait: Wait = 10.0,
     idempotency_key: Key = None,

@@ -1,11 +1,11 @@
 """`/healthz`, `/readyz` and `/metrics`: of this process, with nothing of any fact in it."""
 
-from typing import Annotated, Any, Final
+from typing import Any, Final
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Request, Response
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 
-from factsieve.api.access import Caller, caller
+from factsieve.api.access import Reader
 from factsieve.api.context import current
 from factsieve.api.problems import Problem
 from factsieve.api.replies import described, problems, reply
@@ -55,7 +55,7 @@ async def readyz(request: Request) -> Response:
         **problems(),
     },
 )
-async def metrics(request: Request, who: Annotated[Caller, Depends(caller)]) -> Response:
+async def metrics(request: Request, who: Reader) -> Response:
     """Return the metrics of this process: what all tenants do together, so a token for `*` is needed."""
     if who.namespaces is not None:
         raise Problem(403, "namespace_forbidden", "metrics are of all namespaces: use a token for `*`")
