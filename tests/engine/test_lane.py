@@ -96,6 +96,23 @@ def test_a_wave_that_failed_is_taken_one_by_one_and_the_next_is_full_again(tries
     ]
 
 
+def test_a_suspect_that_was_recorded_before_takes_nobodys_turn_alone() -> None:
+    """It fails, is found in the ledger, performed, and told alone: all others of the wave that failed are still taken one by one."""
+    world, other = World(wave_events=4), World()
+    records = [world.record(f"statement {n}") for n in range(12)]
+    other.run(records[:1])
+    [body] = asyncio.run(_bodies(other))
+    theirs = decode_record(body)  # by a process that died before it wrote its pointer
+    asyncio.run(world.ledger.insert({theirs.record_id: (body, ledger_fields(theirs))}))
+    world.embedder = Fitful(2)
+    world.settings = msgspec.structs.replace(world.settings, poison=PoisonSettings(tries=1))
+    world.observer = sizes = Sizes()  # type: ignore[assignment]
+    world.run(records)
+    assert sizes.told_again == [1]
+    assert sizes.recorded_sizes == [1, 1, 1, 4, 4]
+    assert [decision["text"] for decision in world.decisions()] == [f"statement {n}" for n in range(12)]
+
+
 def test_two_events_of_which_one_fails() -> None:
     """The smallest wave that can be taken apart is."""
     world = World(embedder=Touchy())

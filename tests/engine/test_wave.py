@@ -153,6 +153,16 @@ def test_a_statement_with_a_vector_is_not_embedded() -> None:
     assert np.array_equal(vectors[ids["foreign"]], world.embedder.vector("foreign"))
 
 
+@pytest.mark.parametrize(("model", "ignored"), [("toy", 0), ("another", 1), (None, 0)])
+def test_what_is_said_of_a_vector_that_came_along(model: str | None, ignored: int) -> None:
+    """That one of another model was left out, each time; of one that is used, and of a statement without, nothing."""
+    world, told = World(policy=WIDE), Told()
+    world.observer = told  # type: ignore[assignment]
+    more: dict[str, Any] = {} if model is None else {"embedding": FIRST, "embedding_model": model}
+    world.run([world.record(f"statement {n}", **more) for n in range(2)])
+    assert told.counts["foreign"] == 2 * ignored
+
+
 def test_a_vector_is_made_one_of_norm_one() -> None:
     """In float32, whatever its length."""
     assert unit((3.0, 4.0)).tolist() == pytest.approx([0.6, 0.8])
@@ -341,6 +351,41 @@ def test_what_a_vector_is_worth_is_asked_only_where_it_may_lead_to_a_skip() -> N
     assert kinds(world)[-1] == "skip"
 
 
+def test_what_a_vector_is_worth_depends_on_the_nearest_fact() -> None:
+    """However far the others are; and where nothing is near enough for a skip, nothing is held against it."""
+    world = World(
+        policy=Policy(skip_threshold=0.8, second_look_floor=0.1, supersede_threshold=0.1, ambiguous_threshold=0.2)
+    )
+    far = [0.3, 0.0, 0.91**0.5, *[0.0] * (DIMENSION - 3)]
+    vectors = {"near": FIRST, "far": far, "again": at_similarity(0.9), "between": at_similarity(0.7)}
+
+    class Fixed(ToyEmbedder):
+        def vector(self, text: str) -> Any:
+            return unit(vectors[text])
+
+    embedder = Embedding(Fixed(), Coverage(truncated=True, unknown_share=0.0))
+    for n, text in enumerate(("near", "far")):
+        world.run([world.record(text, 60_000 * n)], embedder=embedder)
+    assert embedder.covered == []
+    world.run([world.record("between", 120_000)], embedder=embedder)
+    assert embedder.covered == []
+    assert "coverage" not in {finding["kind"] for finding in world.decisions()[-1].get("findings", ())}
+    world.run([world.record("again", 180_000)], embedder=embedder)
+    assert embedder.covered == ["again"]
+    assert "coverage" in {finding["kind"] for finding in world.decisions()[-1]["findings"]}
+
+
+def test_a_vector_that_came_along_is_trusted() -> None:
+    """What our model would make of the text says nothing about it: the skip is made."""
+    world = World(policy=Policy(skip_threshold=0.8))
+    embedder = Embedding(world.embedder, Coverage(truncated=True, unknown_share=1.0))
+    given = {"embedding": FIRST, "embedding_model": "toy"}
+    world.run([world.record("the nightly job has run the big migration", **given)], embedder=embedder)
+    world.run([world.record("the nightly job has run the big migrations", 60, **given)], embedder=embedder)
+    assert [(d["decision"], d["reason"]) for d in world.decisions()] == [("add", "cold_start"), ("skip", "similar")]
+    assert embedder.covered == []
+
+
 # Slots, and what was believed once
 
 
@@ -407,6 +452,43 @@ def test_what_was_believed_once_is_asked_for_by_slot_only_where_there_is_one() -
         assert len(calls.facts.of("by_slot")) == (0 if slot is None else 2)
 
 
+def test_what_changed_too_much_is_searched_again_once_it_is_performed() -> None:
+    """Without slack: the one neighbour that the store named is retired in the wave; what the store says then is seen, and no less."""
+    world = World(always(Kind.SUPERSEDE), policy=msgspec.structs.replace(WIDE, supersede_scan_limit=1), slack=0)
+    world.run([world.record("the api port is 8080"), world.record("the ui colour is green", 10)])
+    calls = Calls(world)
+    world.run(
+        [world.record("the api port is 8081", 60_000), world.record("the api port is 8082", 120_000)], **calls.ports()
+    )
+    assert kinds(world)[2:] == ["supersede", "supersede"]
+    assert sorted(fact.text for fact in world.current()) == ["the api port is 8082", "the ui colour is green"]
+    assert calls.sizes("facts", "neighbours") == [2, 1]
+
+
+def test_what_was_believed_once_is_searched_again_too() -> None:
+    """One of two past facts that the store named is in force again by a command of the wave: the next one is asked for, and found."""
+    nearness = {"first": 0.73, "second": 0.82, "third": 0.97, "fourth": 0.9, "late": 1.0}
+
+    class Fixed(ToyEmbedder):
+        def vector(self, text: str) -> Any:
+            return unit(at_similarity(nearness[text]))
+
+    policy = msgspec.structs.replace(WIDE, supersede_scan_limit=2)
+    world = World(always(Kind.SUPERSEDE), policy=policy, slack=0, embedder=Fixed())
+    for n, text in enumerate(["first", "second", "third", "fourth"]):
+        world.run([world.record(text, 60_000 * n)])
+    assert kinds(world) == ["add", "supersede", "supersede", "supersede"]
+    decision_id = world.decisions()[-1]["decision_id"]
+    calls = Calls(world)
+    world.run([world.command("revert", {"decision_id": decision_id}), world.record("late", 30_000)], **calls.ports())
+    assert [[query.past for query in queries] for queries in calls.facts.of("neighbours")] == [[False], [True], [True]]
+    assert world.decisions()[-1]["reason"] == "late_history"
+    places = {text: (start, end) for start, end, text in world.timeline()}
+    times = [START + timedelta(seconds=30_000 * n) for n in range(3)]
+    assert places["first"] == (times[0], times[1]), "cut, though it is the farthest"
+    assert places["late"] == (times[1], times[2])
+
+
 # Commands in a wave
 
 
@@ -457,6 +539,22 @@ def test_history_of_a_fact_keeps_the_vector_that_came_along() -> None:
             expected = 0.9 if row.text == "two" else 1.0
             assert vectors[row.point_id][0] == pytest.approx(expected, abs=1e-5), row
         assert {row.status for row in rows} >= {Status.CURRENT, Status.PAST}
+
+
+@pytest.mark.parametrize("kind", [Kind.SKIP, Kind.SUPERSEDE])
+def test_the_ledger_keeps_vectors_that_came_along_of_new_points_alone(kind: Kind) -> None:
+    """What is only counted once more, or retired, has its vector in the store; the row of its past belief gets it from there."""
+    world = World(always(kind), policy=WIDE)
+    world.run([world.record("one", embedding=FIRST, embedding_model="toy")])
+    calls = Calls(world)
+    world.run([world.record("two", 60_000, embedding=at_similarity(0.9), embedding_model="toy")], **calls.ports())
+    assert kinds(world) == ["add", str(kind)]
+    entry = recorded(world)[-1].entries[0]
+    [fact] = [fact for fact in entry.effects if fact.text == "one" and fact.status is not Status.ARCHIVED]
+    assert fact.embedded
+    assert fact.point_id not in entry.inserts
+    assert entry.vectors.keys() == set(entry.inserts)
+    assert calls.embedder.calls == []
 
 
 def test_a_policy_is_that_of_the_namespace() -> None:

@@ -8,6 +8,7 @@ _ENGINE: Final = (
     "tests/engine/test_engine.py",
     "tests/engine/test_lane.py",
     "tests/engine/test_wave.py",
+    "tests/engine/test_window.py",
     "tests/engine/test_performer.py",
     "tests/engine/test_intake.py",
     "tests/engine/test_pauses.py",
