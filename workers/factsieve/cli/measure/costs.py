@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 ROUNDS: Final = 3
 PAIRS_A_ROUND: Final = 120
+PAIRS_A_TURN: Final = 40
+"""Enough that what the embedder pushed out of the caches of the processor counts little."""
 WARM_UP: Final = 40
 LEAST_PAIRS: Final = 4
 FEATURES_GOAL: Final = 0.05
@@ -64,30 +66,39 @@ async def _measure(
             await _round(models, chosen[start : start + PAIRS_A_ROUND])
             for start in range(warm, len(chosen), PAIRS_A_ROUND)
         ]
-    embed_s, batched_s, features_s, compare_s = (statistics.median(column) for column in zip(*rounds, strict=True))
+    embed_s = statistics.median(round_[0] for round_ in rounds)
+    batched, features, compare = (statistics.median(r[i] / r[0] for r in rounds) for i in (1, 2, 3))
     nli = {
         name: await _nli_seconds({**overrides, **uncached, "judge.name": name}, config, chosen, warm) / embed_s
         for name in nli_names
     }
-    return Costs(embed_s * 1000, batched_s / embed_s, features_s / embed_s, compare_s / embed_s, nli)
+    return Costs(embed_s * 1000, batched, features, compare, nli)
 
 
 async def _round(models: "Models", part: Sequence[Pair]) -> tuple[float, float, float, float]:
-    """Return the seconds of embedding a text alone, embedding it among others, reading it, and comparing a pair."""
-    texts = [text for pair in part for text in (pair.a, pair.b)]
-    marks = [time.process_time()]
-    for text in texts:
-        await models.embedder.embed([text])
-    marks.append(time.process_time())
-    await models.embedder.embed(texts)
-    marks.append(time.process_time())
-    read = [(guard.features(pair.b, COMES_AT), guard.features(pair.a, STORED_AT)) for pair in part]
-    marks.append(time.process_time())
-    for ours, theirs in read:
-        guard.compare(ours, theirs)
-    marks.append(time.process_time())
-    alone, batched, features, compare = (later - before for before, later in pairwise(marks))
-    return alone / len(texts), batched / len(texts), features / len(texts), compare / len(part)
+    """Return the seconds of embedding a text alone, embedding it among others, reading it, and comparing a pair.
+
+    They take turns every few pairs: a machine whose speed changes from one second to the next changes it for all of them.
+    """
+    spent = [0.0, 0.0, 0.0, 0.0]
+    for start in range(0, len(part), PAIRS_A_TURN):
+        few = part[start : start + PAIRS_A_TURN]
+        texts = [text for pair in few for text in (pair.a, pair.b)]
+        marks = [time.process_time()]
+        for text in texts:
+            await models.embedder.embed([text])
+        marks.append(time.process_time())
+        await models.embedder.embed(texts)
+        marks.append(time.process_time())
+        read = [(guard.features(pair.b, COMES_AT), guard.features(pair.a, STORED_AT)) for pair in few]
+        marks.append(time.process_time())
+        for ours, theirs in read:
+            guard.compare(ours, theirs)
+        marks.append(time.process_time())
+        spent = [total + later - before for total, (before, later) in zip(spent, pairwise(marks), strict=True)]
+    alone, batched, features, compare = spent
+    count = 2 * len(part)
+    return alone / count, batched / count, features / count, compare / len(part)
 
 
 async def _nli_seconds(overrides: Mapping[str, object], config: Path | None, pairs: Sequence[Pair], warm: int) -> float:

@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 from factsieve.core.guard.model import Word
 from factsieve.core.guard.thesaurus import (
+    all_taken,
     antonyms,
     denied_synonym,
-    has_manner,
     implied_by,
     is_narrower,
     known,
+    may_narrow,
+    may_say,
     opposites_of,
     same_family,
     says_the_same,
@@ -106,9 +108,15 @@ class Alignment:
         self._match(_akin, self.pairs, lambda a: a.key[:4] in heads)
         self._spell_out(self.open_ours, self.open_theirs, self.ours, self.theirs)
         self._spell_out(self.open_theirs, self.open_ours, self.theirs, self.ours)
-        self._match(_covered, self.pairs, lambda a: a.role != "n" and known(a.surface))
+        if any(map(self._is_listed, self.open_ours)):
+            taken = all_taken(self.theirs[j].surface for j in self.open_theirs if self.theirs[j].role not in "nc")
+            self._match(_covered, self.pairs, lambda a: a.role != "n" and known(a.surface) and may_say(a.surface, taken))
+            self._match(_narrower, self.narrowed, lambda a: a.role != "n" and may_narrow(a.surface, taken))
         self.reworded = len(self.pairs) - before
-        self._match(_narrower, self.narrowed, lambda a: a.role != "n" and has_manner(a.surface))
+
+    def _is_listed(self, i: int) -> bool:
+        """Return whether a word of the candidate is one that the thesaurus can tell something about."""
+        return self.ours[i].role not in "nc" and known(self.ours[i].surface)
 
     def _drop_implied(self) -> None:
         """Leave out words that a matched neighbour says already: a blue *coloured* coat, to sing *a song*."""
@@ -247,8 +255,10 @@ class Alignment:
         after = dict(pairwise(targets))
         found = []
         for (i0, j0), (i1, j1) in pairwise(frames):
-            ours = tuple(self.ours[i] for i in range(i0 + 1, i1) if i in open_ours)
             framed = after.get(j0) == j1
+            if i1 == i0 + 1 and (not framed or j1 == j0 + 1):
+                continue  # nothing stands between
+            ours = tuple([self.ours[i] for i in range(i0 + 1, i1) if i in open_ours])
             if framed and not ours:  # a word said twice here stands where another word said twice stands there
                 twice = tuple(self.ours[i] for i in range(i0 + 1, i1) if i in self.repeated_ours)
                 there = tuple(self.theirs[j] for j in range(j0 + 1, j1) if j in self.repeated_theirs)
@@ -257,7 +267,7 @@ class Alignment:
                     continue
             inside = [j for j in range(j0 + 1, j1) if j in open_theirs] if framed else []
             open_theirs.difference_update(inside)
-            theirs = tuple(self.theirs[j] for j in inside)
+            theirs = tuple([self.theirs[j] for j in inside])
             if ours or theirs:
                 found.append(Gap(ours, theirs, framed))
         if open_theirs:

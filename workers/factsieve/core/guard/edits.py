@@ -122,23 +122,25 @@ def claims_more(candidate: Features, denied: int, alignment: Alignment) -> list[
     It lacks a word that weakened the next one (`facing extinction`, `low power`), or the thing of which the stored text names the
     owner only (`the leader's assassin`, `the leader`). `denied` is the number of denials in the stored text.
     """
-    if not alignment.open_theirs:
+    theirs = alignment.theirs
+    telling = [j for j in alignment.open_theirs if theirs[j].surface in WEAKENING or (j and theirs[j - 1].owner)]
+    if not telling:
         return []
     here = {word.surface for word in alignment.ours} & WEAKENING
     weakened = (
-        bool(here - {word.surface for word in alignment.theirs})
+        bool(here - {word.surface for word in theirs})
         or len(candidate.negations) > denied
         or any(kind == "modality" and value in _UNSURE for kind, value, _ in candidate.marks)
     )
     open_theirs = set(alignment.open_theirs)
     twins = {j: alignment.ours[i] for i, j in alignment.pairs}
     found = []
-    for j in alignment.open_theirs:
-        word = alignment.theirs[j]
-        following, before = twins.get(_next(alignment.theirs, j)), alignment.theirs[j - 1] if j else None
+    for j in telling:
+        word, before = theirs[j], theirs[j - 1]
+        following = twins.get(_next(theirs, j))
         if word.surface in WEAKENING and following is not None and not weakened:
             found.append(Finding("hedge", following.surface, f"{word.surface} {following.surface}"))
-        elif before is not None and before.owner and j - 1 not in open_theirs:
+        elif j and before.owner and j - 1 not in open_theirs:
             twin = twins.get(j - 1)
             if twin is not None and not twin.owner:
                 found.append(Finding("entity", twin.surface, f"{before.surface} {word.surface}"))

@@ -10,6 +10,7 @@ _OBLIGED: Final = frozenset(("must", "should"))
 _FREE: Final = frozenset(("may", "can", "could"))
 _UNSURE: Final = frozenset(("might", "probable"))
 _PLANNED: Final = frozenset(("plan", "hope", "want"))
+_AHEAD: Final = frozenset(("future", *_PLANNED, *_UNSURE))
 _BOUNDS: Final = frozenset(("at_least", "at_most", "more_than", "less_than"))
 _PARTS: Final = frozenset(("some", "most", "few", "half", "many"))
 
@@ -25,20 +26,17 @@ def compare_marks(candidate: Features, stored: Features) -> list[Finding]:
     if candidate.marks == stored.marks:
         return []
     findings: list[Finding] = []
-    ours: dict[str, dict[str, str]] = {}
-    theirs: dict[str, dict[str, str]] = {}
-    for side, marks in ((ours, candidate.marks), (theirs, stored.marks)):
-        for kind, value, text in marks:
-            side.setdefault(kind, {})[value] = text
+    ours, theirs = candidate.marked, stored.marked
     for kind, differs in _RULES.items():
+        if kind not in ours and kind not in theirs:
+            continue
         a, b = ours.get(kind, {}), theirs.get(kind, {})
         if a.keys() != b.keys() and differs(frozenset(a), frozenset(b)):
             findings.append(Finding(kind, *_texts(a, b)))
-    modal_a, modal_b = frozenset(ours.get("modality", ())), frozenset(theirs.get("modality", ()))
+    modal_a, modal_b = ours.get("modality", {}).keys(), theirs.get("modality", {}).keys()
     past_a, past_b = "past" in ours.get("tense", ()), "past" in theirs.get("tense", ())
-    future = frozenset(("future", *_PLANNED, *_UNSURE))
-    if (modal_a & future and not modal_b & future and past_b and not past_a) or (
-        modal_b & future and not modal_a & future and past_a and not past_b
+    if (modal_a & _AHEAD and not modal_b & _AHEAD and past_b and not past_a) or (
+        modal_b & _AHEAD and not modal_a & _AHEAD and past_a and not past_b
     ):
         findings.append(Finding("tense", *_texts(ours.get("modality", {}), theirs.get("modality", {}))))
     return findings

@@ -117,6 +117,14 @@ class Features(msgspec.Struct, frozen=True, dict=True):
         return frozenset(self.keys)
 
     @cached_property
+    def marked(self) -> dict[str, dict[str, str]]:
+        """The marks by kind: value -> excerpt, the last one of equal values."""
+        marked: dict[str, dict[str, str]] = {}
+        for kind, value, excerpt in self.marks:
+            marked.setdefault(kind, {})[value] = excerpt
+        return marked
+
+    @cached_property
     def label(self) -> str:
         """What stands before the first colon of `label: value`, else nothing."""
         label, colon, value = self.folded.partition(": ")

@@ -29,10 +29,11 @@ def reach_findings(
 
 def _widened(candidate: Features, stored: Features, gone: list[str]) -> list[Finding]:
     ours, theirs = f" {candidate.folded} ", f" {stored.folded} "
-    for word in gone:
-        for whole in _WHOLE:
+    wholes = [whole for whole in _WHOLE if f" {whole} " in ours and f" {whole} " in theirs]
+    for word in gone if wholes else ():
+        for whole in wholes:
             narrow = f" {whole} {word.lower()} "
-            if narrow in theirs and narrow not in ours and f" {whole} " in ours:
+            if narrow in theirs and narrow not in ours:
                 return [Finding("quantifier", whole, narrow.strip())]
     return []
 

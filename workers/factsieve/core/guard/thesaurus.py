@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gzip
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
+from functools import cached_property, lru_cache
 from importlib import resources
 from typing import Final, NamedTuple
 
@@ -178,63 +179,87 @@ def normal_form(lower: str, language: str, *, written_small: bool) -> str:
     return lower
 
 
-@lru_cache(maxsize=65536)
-def _links(synset: str) -> dict[str, tuple[str, ...]]:
-    links: dict[str, tuple[str, ...]] = {}
+def _pointers(synset: str, kind: str) -> Sequence[str]:
     for group in _network().synsets.get(synset, "").split():
-        links.setdefault(group[0], tuple(group[1:].split(",")))
-    return links
+        if group[0] == kind:
+            return group[1:].split(",")
+    return ()
 
 
-def _pointers(synset: str, kind: str) -> tuple[str, ...]:
-    return _links(synset).get(kind, ())
+@lru_cache(maxsize=65536)
+def _steps_up(synset: str) -> dict[str, int]:
+    """Return the more general senses of a sense up to `_DEPTH` steps above it, each with the number of steps."""
+    parents = _pointers(synset, "h")
+    steps = dict.fromkeys(parents, 1)
+    for parent in parents:
+        for above, further in _steps_up(parent).items():
+            if further < min(_DEPTH, steps.get(above, _DEPTH + 1) - 1):
+                steps[above] = further + 1
+    return steps
 
 
-@lru_cache(maxsize=16384)
-def _above(word: str, depth: int) -> frozenset[str]:
-    found: set[str] = set()
-    frontier: set[str] = set(_senses(word))
-    for _ in range(depth):
-        frontier = {above for synset in frontier for above in _pointers(synset, "h")} - found
-        if not frontier:
-            break
-        found |= frontier
-    return frozenset(found)
+class _Place:
+    """Where a word stands in the thesaurus: its senses, and those that relate to them, as sets that two words are compared by.
 
+    Each set is made when it is asked for: most words are only ever asked for one or two.
+    """
 
-@lru_cache(maxsize=16384)
-def _beside(word: str, kind: str) -> frozenset[str]:
-    return frozenset(other for synset in _senses(word) for other in _pointers(synset, kind))
+    def __init__(self, word: str, senses: frozenset[str], groups: frozenset[int]) -> None:
+        self._word = word
+        self.senses = senses
+        self.groups = groups  # of plain prose
 
+    @cached_property
+    def similar(self) -> frozenset[str]:
+        return self._beside("s")
 
-class _Place(NamedTuple):
-    """Where a word stands in the thesaurus: its senses, and those that relate to them, as sets that two words are compared by."""
+    @cached_property
+    def derived(self) -> frozenset[str]:
+        return self._beside("d")
 
-    senses: frozenset[str]
-    covered_by: frozenset[
-        str
-    ]  # the senses, all above them and what stands beside them: whoever has one of these is covered
-    similar: frozenset[str]
-    derived: frozenset[str]
-    manners: frozenset[str]  # what its verbs are a manner of
-    rare: frozenset[str]  # its senses and its rarer ones
-    groups: frozenset[int]  # of plain prose
-    told: frozenset[str]  # of a noun that names a quality: the adjectives that tell it
+    @cached_property
+    def manners(self) -> frozenset[str]:
+        """What its verbs are a manner of."""
+        return frozenset(synset for synset in self._beside("h") if synset[0] == "v")
+
+    @cached_property
+    def rare(self) -> frozenset[str]:
+        """Its senses and its rarer ones."""
+        return self.senses | _both(self._word)[1] if self.senses else self.senses
+
+    @cached_property
+    def told(self) -> frozenset[str]:
+        """Of a noun that names a quality: the adjectives that tell it."""
+        return frozenset(s for s in self.derived if s[0] == "a") if self._word.endswith(_QUALITIES) else frozenset()
+
+    @cached_property
+    def covered_by(self) -> frozenset[str]:
+        """The senses, all above them and what stands beside them: whoever has one of these is covered."""
+        return self.senses.union(self.similar, *map(_steps_up, self.senses))
+
+    @cached_property
+    def says(self) -> frozenset[str | int]:
+        """Where one of these is among what another word `takes`, it may say the same."""
+        return self._either.union(self.similar)
+
+    @cached_property
+    def takes(self) -> frozenset[str | int]:
+        return self._either.union(self.covered_by)
+
+    @cached_property
+    def _either(self) -> frozenset[str | int]:
+        word = self._word
+        return self.rare.union(self.told, self.groups, ("^" + word[:3],), ("ly",) if word.endswith("ly") else ())
+
+    def _beside(self, kind: str) -> frozenset[str]:
+        return frozenset(other for synset in self.senses for other in _pointers(synset, kind))
 
 
 @lru_cache(maxsize=32768)
 def _place(word: str) -> _Place | None:
-    senses = frozenset() if word in _TITLES else frozenset(_senses(word))
+    senses = frozenset() if word in _TITLES else _senses(word)
     groups = groups_of(word)
-    if not senses and not groups:
-        return None
-    similar = _beside(word, "s")
-    manners = frozenset(synset for synset in _above(word, 1) if synset[0] == "v")
-    above = _above(word, _DEPTH)
-    derived = _beside(word, "d")
-    told = frozenset(synset for synset in derived if synset[0] == "a" and word.endswith(_QUALITIES))
-    rare = senses | _both(word)[1] if senses else senses
-    return _Place(senses, senses | above | similar, similar, derived, manners, rare, groups, told)
+    return _Place(word, senses, groups) if senses or groups else None
 
 
 _QUALITIES: Final = ("ance", "ence", "ity", "ness", "ancy", "ency")
@@ -258,6 +283,20 @@ def says_the_same(a: str, b: str) -> bool:
     if theirs.told and not (theirs.told.isdisjoint(ours.senses) and theirs.told.isdisjoint(ours.similar)):
         return True
     return a[-2:] == b[-2:] == "ly" and _adjectives_agree(a, b)
+
+
+def all_taken(words: Iterable[str]) -> frozenset[str | int]:
+    """Return what `may_say` asks for: by what a word is known that says the same as one of these."""
+    return _NOTHING.union(*(place.takes for place in map(_place, words) if place is not None))
+
+
+def may_say(word: str, taken: frozenset[str | int]) -> bool:
+    """Return False only where `says_the_same` is False of the word and each of those that `taken` was made of."""
+    place = _place(word)
+    return place is not None and not place.says.isdisjoint(taken)
+
+
+_NOTHING: Final[frozenset[str | int]] = frozenset()
 
 
 def _adjectives_agree(a: str, b: str) -> bool:
@@ -291,10 +330,10 @@ def implied_by(word: str, neighbour: str) -> bool:
 _AGENTS: Final = ("er", "ers", "or", "ors", "ist", "ists", "ee", "ees", "ant", "ants")
 
 
-def has_manner(word: str) -> bool:
-    """Return whether a word is a verb that is a manner of another one."""
+def may_narrow(word: str, taken: frozenset[str | int]) -> bool:
+    """Return False only where `is_narrower` is False of the word and each of those that `taken` was made of (`all_taken`)."""
     place = _place(word)
-    return place is not None and bool(place.manners)
+    return place is not None and not place.manners.isdisjoint(taken)
 
 
 def is_narrower(a: str, b: str) -> bool:
