@@ -89,7 +89,7 @@ class _Namespace:
         query = vector.astype(np.float64)
         # Sums along rows and not a matrix product: a pair's cosine must not depend on which rows stand beside it.
         norms = np.sqrt((exact * exact).sum(axis=1) * (query * query).sum())
-        cosines = (exact * query).sum(axis=1) / norms
+        cosines = np.einsum("ij,j->i", exact, query) / norms
         hits = [
             (round_similarity(cosine), fact)
             for row, cosine in zip(rows.tolist(), cosines.tolist(), strict=True)

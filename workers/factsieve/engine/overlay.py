@@ -47,8 +47,9 @@ class _Matrix:
         """Return at least the `limit` nearest points with their rounded cosines, in no order."""
         count = len(self.ids)
         wanted = vector.astype(np.float64)
-        # Sums along rows, as the stores do it: a pair's cosine must not depend on what stands beside it.
-        cosines = (self._array[:count] * wanted).sum(axis=1) / np.sqrt(self._norms[:count] * (wanted * wanted).sum())
+        # Row by row, where a matrix product would not: a pair's cosine must not depend on what stands beside it.
+        products = np.einsum("ij,j->i", self._array[:count], wanted)
+        cosines = products / np.sqrt(self._norms[:count] * (wanted * wanted).sum())
         rows: Iterable[int] = range(count)
         if count > limit:
             floor = np.partition(cosines, count - limit)[count - limit] - 2e-5  # what rounding may still reorder stays

@@ -110,7 +110,9 @@ class Alignment:
         self._spell_out(self.open_theirs, self.open_ours, self.theirs, self.ours)
         if any(map(self._is_listed, self.open_ours)):
             taken = all_taken(self.theirs[j].surface for j in self.open_theirs if self.theirs[j].role not in "nc")
-            self._match(_covered, self.pairs, lambda a: a.role != "n" and known(a.surface) and may_say(a.surface, taken))
+            self._match(
+                _covered, self.pairs, lambda a: a.role != "n" and known(a.surface) and may_say(a.surface, taken)
+            )
             self._match(_narrower, self.narrowed, lambda a: a.role != "n" and may_narrow(a.surface, taken))
         self.reworded = len(self.pairs) - before
 
