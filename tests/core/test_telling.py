@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from factsieve.core import decide, telling
+from factsieve.core import decide, ruling, telling
 from factsieve.core.decision import Band
 from factsieve.core.facts import Kind
 from factsieve.core.guard import FINDING_KINDS
@@ -17,13 +17,13 @@ NLI = {"judge": "nli:deberta", "asked": "confirm", "choice": "skip", "latency_ms
 
 def test_every_reason_of_the_rules_has_its_sentence() -> None:
     """As they are written in the rules."""
-    tree = ast.parse(Path(decide.__file__).read_text(encoding="utf-8"))
     reasons = {
         call.args[2].value
-        for call in ast.walk(tree)
+        for module in (decide, ruling)
+        for call in ast.walk(ast.parse(Path(module.__file__).read_text(encoding="utf-8")))
         if isinstance(call, ast.Call)
         and isinstance(call.func, ast.Name)
-        and call.func.id in ("_ruling", "_skip_or_place")
+        and call.func.id in ("ruled", "skip_or_place")
         and len(call.args) > 2
         and isinstance(call.args[2], ast.Constant)
     }

@@ -10,7 +10,7 @@ from typing import Final
 import msgspec
 
 from factsieve.core import ids
-from factsieve.core.decide import Case, Ruling, first_stated
+from factsieve.core.case import Case, Ruling, first_stated
 from factsieve.core.facts import Candidate, Coordinates, Fact, Kind, Scored, Status
 from factsieve.core.policy import Policy
 

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 from factsieve.core import memo
-from factsieve.core.decide import Case, Ruling
+from factsieve.core.case import Case, Ruling
 from factsieve.core.decision import Band, DownstreamNote
 from factsieve.core.facts import Fact, Kind, Scored, Source, Status
 

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from factsieve.core import ids, timeline
-from factsieve.core.decide import Case, Ruling, signal_of
+from factsieve.core.case import Case, Ruling
 from factsieve.core.decision import (
     Change,
     ChangeType,
@@ -23,6 +23,7 @@ from factsieve.core.decision import (
 )
 from factsieve.core.errors import Bug
 from factsieve.core.facts import Candidate, DedupSignal, Fact, Kind, Status, remember_statement
+from factsieve.core.ruling import signal_of
 
 CONFLICTS_LIMIT: Final = 8
 """How many rivals a fact remembers: the latest."""

@@ -11,7 +11,7 @@ from typing import Final, Literal
 import msgspec
 
 from factsieve.core import ids
-from factsieve.core.decide import Answer, Ask, Case, Ruling
+from factsieve.core.case import Answer, Ask, Case, Ruling
 from factsieve.core.decision import Band, Decision, Entry, JudgeNote
 from factsieve.core.facts import Candidate, Fact, Kind, Scored, Source, Status
 from factsieve.core.judging import Verdict

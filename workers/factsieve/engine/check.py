@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from factsieve.core.decide import Ask
+from factsieve.core.case import Ask
 from factsieve.core.decision import Decision
 from factsieve.core.errors import Bug
 from factsieve.core.facts import Candidate, DedupSignal, Kind, Record

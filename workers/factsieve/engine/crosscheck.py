@@ -7,7 +7,8 @@ import structlog
 
 from factsieve.core import downstream
 from factsieve.core.alike import same_words
-from factsieve.core.decide import Answer, Ask, Case, LookBack, Ruling, decide
+from factsieve.core.case import Answer, Ask, Case, LookBack, Ruling
+from factsieve.core.decide import decide
 from factsieve.core.decision import DownstreamNote, DownstreamOutcome
 from factsieve.core.downstream import Foreign
 from factsieve.core.errors import Transient

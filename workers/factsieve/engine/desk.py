@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from factsieve.core.decide import Ask
+from factsieve.core.case import Ask
 from factsieve.core.judging import Question, Verdict
 from factsieve.engine.ports import Observer
 from factsieve.ports import Clock, Judge

@@ -6,7 +6,8 @@ from typing import Any, Final
 import msgspec
 
 from factsieve.core import undo
-from factsieve.core.decide import Answer, Ask, Case, LookBack, Ruling, asked, late_look
+from factsieve.core.case import Answer, Ask, Case, LookBack, Ruling
+from factsieve.core.decide import asked, late_look
 from factsieve.core.decision import Band
 from factsieve.core.facts import Candidate, Coordinates, Fact, Kind, Scored, Status
 from factsieve.core.plan import Draft

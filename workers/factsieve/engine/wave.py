@@ -7,7 +7,8 @@ from typing import Final
 import msgspec
 import numpy as np
 
-from factsieve.core.decide import Answer, Ask, Case, LookBack, Ruling, decide, recognise
+from factsieve.core.case import Answer, Ask, Case, LookBack, Ruling
+from factsieve.core.decide import decide, recognise
 from factsieve.core.decision import Entry
 from factsieve.core.errors import Bug, Transient
 from factsieve.core.facts import Candidate, Fact, Kind, Scored, Source, Status

@@ -9,7 +9,8 @@ import msgspec
 
 from factsieve.core import audit
 from factsieve.core.audit import FindingKind, Groups, Pair
-from factsieve.core.decide import Answer, Ask, LookBack, Ruling, decide, first_stated
+from factsieve.core.case import Answer, Ask, LookBack, Ruling, first_stated
+from factsieve.core.decide import decide
 from factsieve.core.decision import Decision
 from factsieve.core.errors import Bug
 from factsieve.core.facts import Fact, Status

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from factsieve.core import downstream, whatif
-from factsieve.core.decide import Ask, Case, LookBack, Ruling, decide
+from factsieve.core.case import Ask, Case, LookBack, Ruling
+from factsieve.core.decide import decide
 from factsieve.core.decision import Entry
 from factsieve.core.errors import BadSettings, Bug
 from factsieve.core.facts import Scored, Status

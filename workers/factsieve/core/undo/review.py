@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 import msgspec
 
 from factsieve.core import timeline
-from factsieve.core.decide import Ruling
+from factsieve.core.case import Ruling
 from factsieve.core.decision import Band, ChangeType, Replaced
 from factsieve.core.facts import Fact, Kind, Status, remember_statement
 from factsieve.core.plan import Draft, cut_history
