@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from factsieve.adapters.memory import MemoryFacts, MemoryLedger
+from factsieve.assembly import memory
 from factsieve.assembly.settings import Settings
 from factsieve.assembly.wiring import Stores
 from factsieve.core.guard import thesaurus
@@ -42,7 +43,8 @@ def test_memory_is_settled_before_the_first_record(tmp_path: Path, monkeypatch: 
         check = Checked.check
 
     @contextlib.asynccontextmanager
-    async def stores(_: Settings) -> AsyncIterator[Any]:
+    async def stores(_: Settings, *, niceness: int) -> AsyncIterator[Any]:
+        seen["niceness"] = niceness
         yield Stores(Checked(), Ledger(), ToyEmbedder())  # type: ignore[arg-type]
 
     async def nothing(*_: Any) -> None:
@@ -61,10 +63,11 @@ def test_memory_is_settled_before_the_first_record(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(thesaurus, "warm", lambda: loaded.append("thesaurus"))
     monkeypatch.chdir(tmp_path)
     settings = Settings.model_validate(
-        {"worker": {"state_dir": str(tmp_path)}, "redis": {"url": "redis://127.0.0.1:9/0"}}
+        {"worker": {"state_dir": str(tmp_path), "model_niceness": 7}, "redis": {"url": "redis://127.0.0.1:9/0"}}
     )
     assert gc.get_freeze_count() == 0
     assert asyncio.run(serve._serve(settings)) == 0
     assert seen["loaded"] == ["thesaurus"]
-    assert seen["threshold"] == serve._COLLECT_AFTER
+    assert seen["niceness"] == 7, "its models are to give way"
+    assert seen["threshold"] == memory.COLLECT_AFTER
     assert seen["frozen"] > 100_000

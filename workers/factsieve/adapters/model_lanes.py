@@ -2,10 +2,15 @@
 
 A model's run holds no lock of the interpreter, so each lane keeps one core busy while the event loop goes on. Single-threaded runs
 side by side do more work per core than one run that is spread over threads: nothing waits for its other half.
+
+A run takes a core for many milliseconds. Where it is nobody's answer that waits, `niceness` lets whatever has less to do go first: the
+event loop that feeds the lanes, the store that it asks, a process beside this one that answers people.
 """
 
 import asyncio
 import contextlib
+import os
+import sys
 import threading
 from collections import OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
@@ -66,7 +71,8 @@ class ModelLanes(Generic[K, V]):
     `run` must give each key the same value whatever else is in the batch. Results of the latest `cache_size` keys are kept.
     Overlapping calls share batches, and a key that several of them want is computed once. The keys under way are those of the
     calls that wait, so callers bound the queue. A call that is cancelled leaves the others alone. `computed_total` and `cached_total`
-    count keys that went through the model, and keys whose value was kept.
+    count keys that went through the model, and keys whose value was kept. `niceness` is added to that of the process for the lanes'
+    threads (Linux, where threads have their own).
     """
 
     def __init__(
@@ -78,6 +84,7 @@ class ModelLanes(Generic[K, V]):
         batch_size: int,
         cache_size: int,
         size_of: Callable[[K], int],
+        niceness: int = 0,
     ) -> None:
         self._run = run
         self._name = name
@@ -85,7 +92,9 @@ class ModelLanes(Generic[K, V]):
         self._batch_size = batch_size
         self._cache_size = cache_size
         self._size_of = size_of
-        self._executor = ThreadPoolExecutor(self._lanes, thread_name_prefix="factsieve-model")
+        self._executor = ThreadPoolExecutor(
+            self._lanes, thread_name_prefix="factsieve-model", initializer=_give_way, initargs=(niceness,)
+        )
         self._lock = threading.Lock()
         self._running_lanes = 0
         self._waiting: deque[_Pending[K, V]] = deque()
@@ -179,3 +188,9 @@ class ModelLanes(Generic[K, V]):
                 self._cache.popitem(last=False)
         for job in settled:
             job.settle(error)
+
+
+def _give_way(niceness: int) -> None:
+    """Add to the niceness of the calling thread, which by POSIX would be the whole process's."""
+    if niceness and sys.platform == "linux":
+        os.nice(niceness)

@@ -77,7 +77,7 @@ class NliJudge:
 
     `folder` is the model's (see `NliModel`), `profile` its cut-offs, or a JSON file of them (None: careful defaults). `threads` pairs are
     computed at once (None: one per core), `cache_size` pairs are remembered, `keep` is a file that keeps scores between runs, `risk` marks
-    candidates while the model runs on them. Raises BadSettings as `NliModel` and `load_profile` do.
+    candidates while the model runs on them, `niceness` is as in `ModelLanes`. Raises BadSettings as `NliModel` and `load_profile` do.
     """
 
     def __init__(
@@ -90,6 +90,7 @@ class NliJudge:
         cache_size: int = 65_536,
         keep: Keep | None = None,
         risk: Risk | None = None,
+        niceness: int = 0,
     ) -> None:
         if cache_size < 0 or (threads is not None and threads < 1):
             raise BadSettings(
@@ -115,6 +116,7 @@ class NliJudge:
             batch_size=1,
             cache_size=cache_size,
             size_of=lambda pair: len(pair[0]) + len(pair[1]),
+            niceness=niceness,
         )
 
     @property

@@ -58,7 +58,7 @@ class OnnxEmbedder:
     used at most (None: all that the process may use), each runs its own batch of up to `batch_size` texts of similar length.
     `cache_size` vectors of the latest texts are kept. `max_tokens` and `pooling` override what the folder says (its
     sentence-transformers files; else 256 tokens and the mean). Calls that overlap share batches, and a text that several of them
-    want is computed once. The texts under way are those of the calls that wait, so callers bound the queue.
+    want is computed once. The texts under way are those of the calls that wait, so callers bound the queue. `niceness`: see `ModelLanes`.
 
     Raises BadSettings where the model or a library is missing or does not fit.
     """
@@ -73,6 +73,7 @@ class OnnxEmbedder:
         cache_size: int = 16_384,
         max_tokens: int | None = None,
         pooling: Pooling | None = None,
+        niceness: int = 0,
     ) -> None:
         if batch_size < 1 or cache_size < 0 or (threads is not None and threads < 1):
             raise BadSettings(
@@ -102,6 +103,7 @@ class OnnxEmbedder:
             batch_size=self._batch_size,
             cache_size=cache_size,
             size_of=len,
+            niceness=niceness,
         )
 
     @property

@@ -22,6 +22,7 @@ from factsieve.api.access import Tokens
 from factsieve.api.app import make_app
 from factsieve.api.context import ApiContext, Gates
 from factsieve.api.limits import Gate, TokenBuckets
+from factsieve.assembly import memory
 from factsieve.assembly.judges import Judges, build_judges
 from factsieve.assembly.settings import Settings
 from factsieve.assembly.settings_groups import ApiSettings
@@ -244,6 +245,7 @@ async def _serve(connected: Connected) -> int:
         raise refused
     async with open_context(connected) as context:
         server = make_server(make_app(context), context)
+        memory.settle()
         scheme = "https" if server.config.is_ssl else "http"
         log.info("api_started", url=f"{scheme}://{server.config.host}:{server.config.port}", version=__version__)
         try:

@@ -43,8 +43,10 @@ def build_judges(
     profile: ThresholdProfile | None = None,
     keep: "Keep | None" = None,
     risk: "Risk | None" = None,
+    niceness: int = 0,
 ) -> Judges:
-    """Return the configured judges. `profile` brings the NLI model's cut-offs, `keep` a file of its scores, `risk` marks its runs.
+    """Return the configured judges. `profile` brings the NLI model's cut-offs, `keep` a file of its scores, `risk` marks its runs,
+    `niceness` is added to that of its threads.
 
     An NLI model never decides alone: the rules go first, with its opinion as a clue, since a contradiction is no retirement. Skips it
     confirms. Raises BadSettings where a model, a key or a library is missing, or the profile is another model's.
@@ -54,12 +56,13 @@ def build_judges(
         rules = RulesJudge()
         return Judges(rules, rules)
     if name.startswith(NLI):
-        nli = _nli(settings, name.removeprefix(NLI), profile, keep, risk)
+        nli = _nli(settings, name.removeprefix(NLI), profile, keep=keep, risk=risk, niceness=niceness)
         alone = SkipCheck(CascadeJudge([RulesJudge(nli), nli], name=nli.name), nli)
         return Judges(alone, alone, nli)
     if name == "cascade":
         path = settings.judge.nli_path
-        scorer = None if path is None else _nli(settings, str(path), profile, keep, risk)
+        own = None if path is None else str(path)
+        scorer = None if own is None else _nli(settings, own, profile, keep=keep, risk=risk, niceness=niceness)
         # the rules' own skips need the model's word; those of a language model, which comes last, do not
         members: list[Judge] = [RulesJudge()] if scorer is None else [SkipCheck(RulesJudge(scorer), scorer), scorer]
         remote = None if settings.judge.model is None else _remote(settings, settings.judge.model)
@@ -73,13 +76,26 @@ def build_judges(
 
 
 def _nli(
-    settings: Settings, folder: str, profile: ThresholdProfile | None, keep: "Keep | None", risk: "Risk | None"
+    settings: Settings,
+    folder: str,
+    profile: ThresholdProfile | None,
+    *,
+    keep: "Keep | None",
+    risk: "Risk | None",
+    niceness: int,
 ) -> "NliJudge":
     from factsieve.adapters.nli_judge import NliJudge, NliProfile  # noqa: PLC0415 - needs an extra
 
     cuts = profile.nli if profile is not None else None
     measured = None if cuts is None else NliProfile(veto=cuts.veto, entailment=cuts.entailment, clear=cuts.clear)
-    nli = NliJudge(folder, profile=measured, threads=settings.judge.nli_threads or None, keep=keep, risk=risk)
+    nli = NliJudge(
+        folder,
+        profile=measured,
+        threads=settings.judge.nli_threads or None,
+        keep=keep,
+        risk=risk,
+        niceness=niceness,
+    )
     if profile is not None:
         try:
             profile.check_nli(nli.name, nli.fingerprint)

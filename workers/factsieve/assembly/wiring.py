@@ -37,13 +37,13 @@ _EXCUSE_RETRIES: Final = 3
 """For how many of the longest pauses between tries an unanswered call excuses that nothing gets done."""
 
 
-def build_embedder(settings: Settings) -> Embedder:
-    """Return the configured embedder.
+def build_embedder(settings: Settings, *, niceness: int = 0) -> Embedder:
+    """Return the configured embedder; `niceness` is added to that of the threads of a local one.
 
     Raises BadSettings where its model or a library is missing, or the threshold profile was measured for another one.
     """
     profile = settings.threshold_profile()
-    embedder = load_embedder(settings.embedder)
+    embedder = load_embedder(settings.embedder, niceness=niceness)
     if profile is not None:
         try:
             profile.check_embedder(embedder.model, embedder.fingerprint)
@@ -59,8 +59,11 @@ def _close(embedder: Embedder) -> None:
         close()
 
 
-def load_embedder(chosen: EmbedderSettings) -> Embedder:
-    """Return an embedder. Raises BadSettings where its model or a library is missing."""
+def load_embedder(chosen: EmbedderSettings, *, niceness: int = 0) -> Embedder:
+    """Return an embedder; `niceness` is added to that of a local one's threads.
+
+    Raises BadSettings where its model or a library is missing.
+    """
     if chosen.kind == "openai":
         from factsieve.adapters.openai_embedder import OpenAIEmbedder  # noqa: PLC0415 - needs an extra
 
@@ -85,6 +88,7 @@ def load_embedder(chosen: EmbedderSettings) -> Embedder:
         threads=chosen.threads or None,
         batch_size=chosen.batch_size,
         cache_size=chosen.cache_size,
+        niceness=niceness,
     )
 
 
@@ -271,13 +275,13 @@ def qdrant_client_of(settings: Settings, *, timeout_s: float | None = None) -> A
 
 
 @asynccontextmanager
-async def open_stores(settings: Settings) -> AsyncIterator[Stores]:
-    """Open facts and ledger of the configured embedder; collections that do not exist are made.
+async def open_stores(settings: Settings, *, niceness: int = 0) -> AsyncIterator[Stores]:
+    """Open facts and ledger of the configured embedder (`niceness`: of its threads); collections that do not exist are made.
 
     Raises BadSettings where something does not fit, Transient where Qdrant is out of reach.
     """
     qdrant = settings.qdrant
-    embedder = build_embedder(settings)
+    embedder = build_embedder(settings, niceness=niceness)
     try:
         client = qdrant_client_of(settings)
     except BadSettings:

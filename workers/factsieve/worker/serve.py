@@ -1,7 +1,6 @@
 """One production worker, put together from settings and run until it is asked to stop."""
 
 import asyncio
-import gc
 import itertools
 import math
 import time
@@ -15,6 +14,7 @@ from factsieve import __version__
 from factsieve.adapters.kafka_outbox import KafkaOutbox
 from factsieve.adapters.kafka_probe import explain
 from factsieve.adapters.redis_window import RedisWindow
+from factsieve.assembly import memory
 from factsieve.assembly.downstream import build_downstream
 from factsieve.assembly.exposure import exposed
 from factsieve.assembly.judges import Judges, build_judges
@@ -125,8 +125,9 @@ async def _serve(settings: Settings) -> int:
         log.warning("secret_exposed", problem=sentence)
     metrics = _Watched()
     policies = settings.policies()
+    niceness = settings.worker.model_niceness
     log.info("profile_loaded", policy=policies.default.fingerprint, **settings.shown()["policy"])
-    async with open_stores(settings) as stores:
+    async with open_stores(settings, niceness=niceness) as stores:
         window = build_window(settings)
         outbox = KafkaOutbox(
             bootstrap_servers(settings),
@@ -136,7 +137,7 @@ async def _serve(settings: Settings) -> int:
         )
         await _check_window(window)
         suspects = _suspects(settings, stores.embedder, lambda: judges)
-        judges = build_judges(settings, profile=settings.threshold_profile(), risk=suspects)
+        judges = build_judges(settings, profile=settings.threshold_profile(), risk=suspects, niceness=niceness)
         downstream = build_downstream(settings, stores.embedder)
         engines: list[Engine] = []
         apps: list[SieveApp] = []
@@ -197,17 +198,10 @@ async def _serve(settings: Settings) -> int:
                 suspects.close()
 
 
-_COLLECT_AFTER: Final = (20_000, 20, 50)
-"""So many new objects before the youngest are looked at, and so many such looks before older ones are. An event leaves some thousand
-objects behind for as long as it is under way, hardly any of them in a cycle: with Python's own 700, a sixth of the time goes there."""
-
-
 def _settle_memory() -> None:
     """Load what the first statements would wait for, and keep the garbage collector from looking at what stays for good."""
     thesaurus.warm()
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(*_COLLECT_AFTER)
+    memory.settle()
 
 
 def _parked(engine: Engine) -> str | None:
