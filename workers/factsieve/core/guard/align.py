@@ -8,15 +8,14 @@ from typing import NamedTuple
 
 from factsieve.core.guard.model import Word
 from factsieve.core.guard.thesaurus import (
-    all_taken,
+    Place,
     antonyms,
     denied_synonym,
     implied_by,
     is_narrower,
     known,
-    may_narrow,
-    may_say,
     opposites_of,
+    place_of,
     same_family,
     says_the_same,
 )
@@ -55,8 +54,17 @@ def _covered(a: Word, b: Word) -> bool:
     return a.role != "n" and b.role != "n" and says_the_same(a.surface, b.surface)
 
 
-def _narrower(a: Word, b: Word) -> bool:
-    return a.role != "n" and b.role != "n" and is_narrower(a.surface, b.surface)
+def _place_of(word: Word) -> Place | None:
+    """Return where a word stands in the thesaurus; a name stands nowhere, nor does a piece of text without spaces."""
+    return None if word.role in "nc" else place_of(word.surface)
+
+
+def _may_say(ours: Place, theirs: Place) -> bool:
+    return ours.listed and not ours.says.isdisjoint(theirs.takes)
+
+
+def _may_narrow(ours: Place, theirs: Place) -> bool:
+    return not ours.manners.isdisjoint(theirs.senses)
 
 
 class Alignment:
@@ -108,17 +116,26 @@ class Alignment:
         self._match(_akin, self.pairs, lambda a: a.key[:4] in heads)
         self._spell_out(self.open_ours, self.open_theirs, self.ours, self.theirs)
         self._spell_out(self.open_theirs, self.open_ours, self.theirs, self.ours)
-        if any(map(self._is_listed, self.open_ours)):
-            taken = all_taken(self.theirs[j].surface for j in self.open_theirs if self.theirs[j].role not in "nc")
-            self._match(
-                _covered, self.pairs, lambda a: a.role != "n" and known(a.surface) and may_say(a.surface, taken)
-            )
-            self._match(_narrower, self.narrowed, lambda a: a.role != "n" and may_narrow(a.surface, taken))
+        self._match_meanings()
         self.reworded = len(self.pairs) - before
 
-    def _is_listed(self, i: int) -> bool:
-        """Return whether a word of the candidate is one that the thesaurus can tell something about."""
-        return self.ours[i].role not in "nc" and known(self.ours[i].surface)
+    def _match_meanings(self) -> None:
+        """Match what says the same in other words, then what says it more narrowly, by the thesaurus."""
+        there = [(j, place) for j in self.open_theirs if (place := _place_of(self.theirs[j])) is not None]
+        here = {i: place for i in self.open_ours if (place := _place_of(self.ours[i])) is not None} if there else {}
+        for test, into, may in (
+            (says_the_same, self.pairs, _may_say),
+            (is_narrower, self.narrowed, _may_narrow),
+        ):
+            for i, ours in list(here.items()):
+                word = self.ours[i].surface
+                for at, (j, theirs) in enumerate(there):
+                    if may(ours, theirs) and test(word, self.theirs[j].surface):
+                        into.append((i, j))
+                        self.open_ours.remove(i)
+                        self.open_theirs.remove(j)
+                        del here[i], there[at]
+                        break
 
     def _drop_implied(self) -> None:
         """Leave out words that a matched neighbour says already: a blue *coloured* coat, to sing *a song*."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from importlib import resources
 from typing import Final, NamedTuple
@@ -198,7 +198,7 @@ def _steps_up(synset: str) -> dict[str, int]:
     return steps
 
 
-class _Place:
+class Place:
     """Where a word stands in the thesaurus: its senses, and those that relate to them, as sets that two words are compared by.
 
     Each set is made when it is asked for: most words are only ever asked for one or two.
@@ -210,11 +210,18 @@ class _Place:
         self.groups = groups  # of plain prose
 
     @cached_property
+    def listed(self) -> bool:
+        """Whether the thesaurus has the word: if not, it may be a name."""
+        return bool(self.senses) or known(self._word)
+
+    @cached_property
     def similar(self) -> frozenset[str]:
+        """What its adjectives are like."""
         return self._beside("s")
 
     @cached_property
     def derived(self) -> frozenset[str]:
+        """What its senses are made of, or make: to decide, a decision."""
         return self._beside("d")
 
     @cached_property
@@ -239,11 +246,12 @@ class _Place:
 
     @cached_property
     def says(self) -> frozenset[str | int]:
-        """Where one of these is among what another word `takes`, it may say the same."""
+        """Only where one of these is among what another word `takes` may this word say the same as that one (`says_the_same`)."""
         return self._either.union(self.similar)
 
     @cached_property
     def takes(self) -> frozenset[str | int]:
+        """By what other words are known that say the same as this one, or more generally."""
         return self._either.union(self.covered_by)
 
     @cached_property
@@ -256,10 +264,11 @@ class _Place:
 
 
 @lru_cache(maxsize=32768)
-def _place(word: str) -> _Place | None:
+def place_of(word: str) -> Place | None:
+    """Return where a word stands, None where the thesaurus knows nothing of it."""
     senses = frozenset() if word in _TITLES else _senses(word)
     groups = groups_of(word)
-    return _Place(word, senses, groups) if senses or groups else None
+    return Place(word, senses, groups) if senses or groups else None
 
 
 _QUALITIES: Final = ("ance", "ence", "ity", "ness", "ancy", "ency")
@@ -269,7 +278,7 @@ _QUALITIES: Final = ("ance", "ence", "ity", "ness", "ancy", "ency")
 @lru_cache(maxsize=65536)
 def says_the_same(a: str, b: str) -> bool:
     """Return whether word `a` of a candidate is covered by word `b` of a stored fact: a synonym, a derivation or a more general word."""
-    ours, theirs = _place(a), _place(b)
+    ours, theirs = place_of(a), place_of(b)
     if ours is None or theirs is None:
         return False
     if not ours.senses.isdisjoint(theirs.covered_by) or not theirs.senses.isdisjoint(ours.similar):
@@ -283,20 +292,6 @@ def says_the_same(a: str, b: str) -> bool:
     if theirs.told and not (theirs.told.isdisjoint(ours.senses) and theirs.told.isdisjoint(ours.similar)):
         return True
     return a[-2:] == b[-2:] == "ly" and _adjectives_agree(a, b)
-
-
-def all_taken(words: Iterable[str]) -> frozenset[str | int]:
-    """Return what `may_say` asks for: by what a word is known that says the same as one of these."""
-    return _NOTHING.union(*(place.takes for place in map(_place, words) if place is not None))
-
-
-def may_say(word: str, taken: frozenset[str | int]) -> bool:
-    """Return False only where `says_the_same` is False of the word and each of those that `taken` was made of."""
-    place = _place(word)
-    return place is not None and not place.says.isdisjoint(taken)
-
-
-_NOTHING: Final[frozenset[str | int]] = frozenset()
 
 
 def _adjectives_agree(a: str, b: str) -> bool:
@@ -318,7 +313,7 @@ def _adjective_of(adverb: str) -> str:
 @lru_cache(maxsize=16384)
 def implied_by(word: str, neighbour: str) -> bool:
     """Return whether a word says nothing that its neighbour does not: its kind or its deed (`blue coloured`, `sings a song`), no agent."""
-    ours, theirs = _place(word), _place(neighbour)
+    ours, theirs = place_of(word), place_of(neighbour)
     if ours is None or theirs is None:
         return False
     if not ours.senses.isdisjoint(theirs.covered_by):
@@ -330,15 +325,9 @@ def implied_by(word: str, neighbour: str) -> bool:
 _AGENTS: Final = ("er", "ers", "or", "ors", "ist", "ists", "ee", "ees", "ant", "ants")
 
 
-def may_narrow(word: str, taken: frozenset[str | int]) -> bool:
-    """Return False only where `is_narrower` is False of the word and each of those that `taken` was made of (`all_taken`)."""
-    place = _place(word)
-    return place is not None and not place.manners.isdisjoint(taken)
-
-
 def is_narrower(a: str, b: str) -> bool:
     """Return whether verb `a` of a candidate is a more specific manner of verb `b` of a stored fact, which does not cover it then."""
-    ours, theirs = _place(a), _place(b)
+    ours, theirs = place_of(a), place_of(b)
     if ours is None or theirs is None or theirs.senses.isdisjoint(ours.manners):
         return False
     return not says_the_same(a, b)
