@@ -29,6 +29,9 @@ POINTS_LIMIT: Final = 1024
 BYTES_LIMIT: Final = 2 << 20
 """A command that would change more than this is refused: its plan is one ledger record and one message on `fact-decisions`."""
 
+SUCCESSORS_LIMIT: Final = 32
+"""So many facts that took each other's place are followed; further on, a link is left as it was."""
+
 SCAN_LIMIT: Final = 100_000
 """So many decisions are looked at for an event that is named without its source."""
 
@@ -188,10 +191,18 @@ class Planner:
         stored = await self._facts.get(sorted(wanted))
         points = {key: fact for key, fact in stored.items() if fact.namespace == decision.namespace}
         reverts = await self._reverts_of(decision.decision_id, {fact.decision_id for fact in points.values()})
-        own = points.get(undo.stored_id(entry) or "")
-        if own is not None and own.superseded_by is not None and own.superseded_by not in points:
-            points |= await self._facts.get([own.superseded_by])
-        return Held(points, rows, reverts)
+        return Held(await self._with_successors(points), rows, reverts)
+
+    async def _with_successors(self, points: Mapping[str, Fact]) -> dict[str, Fact]:
+        """Return points with what took their place, and what took the place of that in turn, as far as it is followed."""
+        known = dict(points)
+        for _ in range(SUCCESSORS_LIMIT):
+            wanted = {fact.superseded_by for fact in known.values() if fact.superseded_by is not None} - known.keys()
+            found = await self._facts.get(sorted(wanted)) if wanted else {}
+            if not found:
+                break
+            known |= found
+        return known
 
     async def _reverts_of(self, decision_id: str, among: set[str]) -> frozenset[str]:
         """Return those decisions that are applied reverts of one."""

@@ -21,6 +21,7 @@ from factsieve.core.undo.rows import (
     Part,
     beside,
     drop_idle,
+    link_again,
     mend_links,
     parts_of,
     same,
@@ -71,6 +72,9 @@ class Revert:
         if self.entry.decision.decision in (Kind.SKIP, Kind.ADD):
             self._correct_notes(newer)
         dropped = self._settle(newer)
+        for part in self.parts:
+            if part.before is not None and part.now.is_head:
+                link_again(self.draft, part.now, part.before, part.after)
         mend_links(self.draft, self.held)
         drop_idle(self.draft, self.held)
         about = self.held.points.get(self.entry.decision.fact_id or self.entry.decision.matched_id or "")

@@ -182,20 +182,26 @@ def tell_changes(draft: Draft, held: Held, dropped: Sequence[Replaced] = ()) -> 
 
 
 def mend_links(draft: Draft, held: Held) -> None:
-    """Take back links to facts that are in force: what is current is neither superseded nor absorbed.
+    """Take back links that do not hold: what is current is neither superseded nor absorbed, and nobody succeeds what has another successor.
 
-    A fact that was cut in two by a late one is current and has a past row besides: that link stands.
+    A fact that was cut in two by a late one is current and has a past row besides: that link stands. A link that comes back stands only
+    if the fact that it leads to is out of force through this one, be it by way of others; where another took its place in between, that
+    one has the link.
     """
     rows = {**held.points, **draft.points}
     cut = {(row.superseded_by, row.fact_id) for row in rows.values() if row.status is Status.PAST}
 
     def stands(point: Fact, other: str) -> bool:
-        fact = draft.points.get(other) or held.points.get(other)
-        if fact is None or fact.status is not Status.CURRENT or (point.fact_id, other) in cut:
+        fact = rows.get(other)
+        if fact is None or (point.fact_id, other) in cut:
             return True
-        former, its = held.points.get(other), held.points.get(point.point_id)
-        back = former is not None and former.status is not Status.CURRENT
-        return not back and its is not None and other in (*its.supersedes, *its.absorbed)
+        its = held.points.get(point.point_id)
+        gained = its is not None and other not in (*its.supersedes, *its.absorbed)
+        if fact.status is Status.CURRENT:
+            former = held.points.get(other)
+            back = former is not None and former.status is not Status.CURRENT
+            return its is not None and not gained and not back
+        return not gained or fact.status is Status.ERASED or _is_succeeded(fact, point.fact_id, rows)
 
     for point in list(draft.points.values()):
         if point.is_head:
@@ -203,6 +209,45 @@ def mend_links(draft: Draft, held: Held) -> None:
                 f: tuple(one for one in getattr(point, f) if stands(point, one)) for f in ("supersedes", "absorbed")
             }
             draft.points[point.point_id] = msgspec.structs.replace(point, **kept)
+
+
+def _is_succeeded(fact: Fact, by: str, rows: Mapping[str, Fact]) -> bool:
+    """Return whether a fact was replaced by another, or by what that one replaced in turn; true where it is not known."""
+    seen: set[str] = set()
+    while fact.superseded_by is not None and fact.superseded_by not in seen:
+        if by in (fact.superseded_by, fact.merged_into):
+            return True
+        seen.add(fact.superseded_by)
+        following = rows.get(fact.superseded_by)
+        if following is None:
+            return True
+        fact = following
+    return False
+
+
+def link_again(draft: Draft, stored: Fact, before: Fact, after: Fact) -> None:
+    """Give a fact that came back earlier its links to those that it takes the place of only now.
+
+    `before` and `after` are the fact around the decision that is reverted, which took those links away.
+    """
+    now = draft.points.get(stored.point_id, stored)
+    if now.status not in (Status.CURRENT, Status.PAST):
+        return
+
+    def gives_way(fact_id: str) -> bool:
+        fact = draft.points.get(fact_id)
+        return fact is not None and fact.status is Status.PAST and now.fact_id in (fact.superseded_by, fact.merged_into)
+
+    links = {}
+    for field in ("supersedes", "absorbed"):
+        kept = getattr(now, field)
+        lost = [one for one in getattr(before, field) if one not in getattr(after, field) and one not in kept]
+        if again := [one for one in lost if gives_way(one)]:
+            links[field] = tuple(_in_order(again, kept, getattr(before, field)))
+    if links and now is not stored:
+        draft.points[now.point_id] = msgspec.structs.replace(now, **links)
+    elif links:
+        draft.revise(now, **links)
 
 
 _BOOKKEEPING: Final = frozenset({"revision", "version", "recorded_at", "event_key", "decision_id"})
