@@ -184,9 +184,9 @@ def tell_changes(draft: Draft, held: Held, dropped: Sequence[Replaced] = ()) -> 
 def mend_links(draft: Draft, held: Held) -> None:
     """Take back links that do not hold: what is current is neither superseded nor absorbed, and nobody succeeds what has another successor.
 
-    A fact that was cut in two by a late one is current and has a past row besides: that link stands. A link that comes back stands only
+    A fact that was cut in two by a late one is current and has a past row besides: that link stands. A link comes back, and stays, only
     if the fact that it leads to is out of force through this one, be it by way of others; where another took its place in between, that
-    one has the link.
+    one has the link. One that would go stays where the fact gave way to this one, and does so still. What was no such link before is left.
     """
     rows = {**held.points, **draft.points}
     cut = {(row.superseded_by, row.fact_id) for row in rows.values() if row.status is Status.PAST}
@@ -197,18 +197,30 @@ def mend_links(draft: Draft, held: Held) -> None:
             return True
         its = held.points.get(point.point_id)
         gained = its is not None and other not in (*its.supersedes, *its.absorbed)
+        former = held.points.get(other)
         if fact.status is Status.CURRENT:
-            former = held.points.get(other)
             back = former is not None and former.status is not Status.CURRENT
             return its is not None and not gained and not back
-        return not gained or fact.status is Status.ERASED or _is_succeeded(fact, point.fact_id, rows)
+        was_stray = not gained and (former is None or not _is_succeeded(former, point.fact_id, held.points))
+        return was_stray or fact.status is Status.ERASED or _is_succeeded(fact, point.fact_id, rows)
+
+    def linked(point: Fact, field: str) -> tuple[str, ...]:
+        kept = [one for one in getattr(point, field) if stands(point, one)]
+        former: Sequence[str] = getattr(held.points.get(point.point_id, point), field)
+        if point.status is Status.CURRENT:
+            gone = [one for one in former if one not in kept]
+            kept = _in_order([one for one in gone if _gave_way(rows.get(one), point.fact_id)], kept, former)
+        return tuple(kept)
 
     for point in list(draft.points.values()):
         if point.is_head:
-            kept = {
-                f: tuple(one for one in getattr(point, f) if stands(point, one)) for f in ("supersedes", "absorbed")
-            }
+            kept = {field: linked(point, field) for field in ("supersedes", "absorbed")}
             draft.points[point.point_id] = msgspec.structs.replace(point, **kept)
+
+
+def _gave_way(fact: Fact | None, to: str) -> bool:
+    """Return whether a fact is out of force in favour of another."""
+    return fact is not None and fact.status is Status.PAST and to in (fact.superseded_by, fact.merged_into)
 
 
 def _is_succeeded(fact: Fact, by: str, rows: Mapping[str, Fact]) -> bool:
@@ -233,16 +245,11 @@ def link_again(draft: Draft, stored: Fact, before: Fact, after: Fact) -> None:
     now = draft.points.get(stored.point_id, stored)
     if now.status not in (Status.CURRENT, Status.PAST):
         return
-
-    def gives_way(fact_id: str) -> bool:
-        fact = draft.points.get(fact_id)
-        return fact is not None and fact.status is Status.PAST and now.fact_id in (fact.superseded_by, fact.merged_into)
-
     links = {}
     for field in ("supersedes", "absorbed"):
         kept = getattr(now, field)
         lost = [one for one in getattr(before, field) if one not in getattr(after, field) and one not in kept]
-        if again := [one for one in lost if gives_way(one)]:
+        if again := [one for one in lost if _gave_way(draft.points.get(one), now.fact_id)]:
             links[field] = tuple(_in_order(again, kept, getattr(before, field)))
     if links and now is not stored:
         draft.points[now.point_id] = msgspec.structs.replace(now, **links)
