@@ -37,11 +37,12 @@ TITLE: Final = "factsieve local engine (qdrant-edge) with a part of Qdrant's RES
 COMPACT: Final = ["factsieve", "compact"]
 """The path of the one request that Qdrant does not have: it rewrites all folders without what was overwritten, while others wait."""
 
-FLUSH_INTERVAL_S: Final = 3.0
-FLUSH_SHARE: Final = 0.05
-"""Requests wait while a flush runs (0.4 s with 60,000 points): the pauses between flushes grow so that it takes no more of the time."""
-
-LONGEST_FLUSH_INTERVAL_S: Final = 60.0
+FLUSH_LOOK_S: Final = 0.5
+FLUSH_QUIET_S: Final = 1.0
+"""Nobody has asked for so long: a flush holds nobody up. It takes 0.1 to 1 s, all of it on the event loop (the engine does not let go of
+the interpreter), so flushing every few seconds of a busy stream is what one request in twenty would wait for."""
+FLUSH_LATEST_S: Final = 60.0
+"""After so long it is done come what may, so that the log to replay stays short."""
 LARGEST_BODY_BYTES: Final = 32 * 1024 * 1024
 SHUTDOWN_TIMEOUT_S: Final = 5.0
 EXIT_USAGE: Final = 2
@@ -180,10 +181,12 @@ class Server:
         self._api = Api(engine)
         self.stopped = asyncio.Event()
         self.panicked = False
+        self.asked_at = time.monotonic()
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request."""
         started = time.perf_counter()
+        self.asked_at = time.monotonic()
         path = [unquote(part) for part in request.rel_url.raw_path.strip("/").split("/")]
         if path[0] != "collections" and path != COMPACT:
             return _outside_collections(request.method, path)
@@ -265,15 +268,17 @@ async def serve(engine: Engine, host: str, port: int) -> int:
     for one in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(one, server.stopped.set)
     _log.info("ServerStarted", host=host, port=port)
-    pause_s = FLUSH_INTERVAL_S
+    flushed_at = time.monotonic()
     while not server.stopped.is_set():
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(server.stopped.wait(), pause_s)
+            await asyncio.wait_for(server.stopped.wait(), FLUSH_LOOK_S)
+        now = time.monotonic()
+        busy = now - server.asked_at < FLUSH_QUIET_S and now - flushed_at < FLUSH_LATEST_S
+        if busy or server.asked_at < flushed_at:
+            continue  # the engine holds everything up while it flushes, and its log has what was acknowledged
         if not server.panicked:
-            started = time.perf_counter()
             engine.flush()
-            took_s = time.perf_counter() - started
-            pause_s = min(max(FLUSH_INTERVAL_S, took_s / FLUSH_SHARE), LONGEST_FLUSH_INTERVAL_S)
+            flushed_at = time.monotonic()
     await runner.cleanup()
     return EXIT_ENGINE_PANIC if server.panicked else 0
 
