@@ -1,6 +1,7 @@
 """What guard and NLI model cost, as ratios to embedding one text: in one run, by processor time, so that a busy machine tells the same."""
 
 import asyncio
+import gc
 import random
 import statistics
 import time
@@ -44,7 +45,12 @@ def measure_costs(
     overrides: Mapping[str, object], config: Path | None, nli_names: Sequence[str], pairs: Sequence[Pair]
 ) -> Costs:
     """Return the costs on these pairs' texts, each of them new to every cache. Raises BadSettings."""
-    return asyncio.run(_measure(overrides, config, nli_names, pairs))
+    gc.collect()
+    gc.freeze()  # what the process holds already must not be looked through while pairs are compared
+    try:
+        return asyncio.run(_measure(overrides, config, nli_names, pairs))
+    finally:
+        gc.unfreeze()
 
 
 async def _measure(
