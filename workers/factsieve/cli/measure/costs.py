@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 ROUNDS: Final = 3
 PAIRS_A_ROUND: Final = 120
-PAIRS_A_TURN: Final = 40
-"""Enough that what the embedder pushed out of the caches of the processor counts little."""
 WARM_UP: Final = 40
 LEAST_PAIRS: Final = 4
 FEATURES_GOAL: Final = 0.05
@@ -82,29 +80,21 @@ async def _measure(
 
 
 async def _round(models: "Models", part: Sequence[Pair]) -> tuple[float, float, float, float]:
-    """Return the seconds of embedding a text alone, embedding it among others, reading it, and comparing a pair.
-
-    They take turns every few pairs: a machine whose speed changes from one second to the next changes it for all of them.
-    """
-    spent = [0.0, 0.0, 0.0, 0.0]
-    for start in range(0, len(part), PAIRS_A_TURN):
-        few = part[start : start + PAIRS_A_TURN]
-        texts = [text for pair in few for text in (pair.a, pair.b)]
-        marks = [time.process_time()]
-        for text in texts:
-            await models.embedder.embed([text])
-        marks.append(time.process_time())
-        await models.embedder.embed(texts)
-        marks.append(time.process_time())
-        read = [(guard.features(pair.b, COMES_AT), guard.features(pair.a, STORED_AT)) for pair in few]
-        marks.append(time.process_time())
-        for ours, theirs in read:
-            guard.compare(ours, theirs)
-        marks.append(time.process_time())
-        spent = [total + later - before for total, (before, later) in zip(spent, pairwise(marks), strict=True)]
-    alone, batched, features, compare = spent
-    count = 2 * len(part)
-    return alone / count, batched / count, features / count, compare / len(part)
+    """Return the seconds of embedding a text alone, embedding it among others, reading it, and comparing a pair."""
+    texts = [text for pair in part for text in (pair.a, pair.b)]
+    marks = [time.process_time()]
+    for text in texts:
+        await models.embedder.embed([text])
+    marks.append(time.process_time())
+    await models.embedder.embed(texts)
+    marks.append(time.process_time())
+    read = [(guard.features(pair.b, COMES_AT), guard.features(pair.a, STORED_AT)) for pair in part]
+    marks.append(time.process_time())
+    for ours, theirs in read:
+        guard.compare(ours, theirs)
+    marks.append(time.process_time())
+    alone, batched, features, compare = (later - before for before, later in pairwise(marks))
+    return alone / len(texts), batched / len(texts), features / len(texts), compare / len(part)
 
 
 async def _nli_seconds(overrides: Mapping[str, object], config: Path | None, pairs: Sequence[Pair], warm: int) -> float:
