@@ -1,6 +1,8 @@
 """What all tests share: where the public data sets are, and that nothing is left running."""
 
+import gc
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,3 +19,13 @@ def shared() -> Path:
     if not (SHARED / "data").is_dir():
         pytest.skip(f"the public data sets are not at {SHARED}: set FACTSIEVE_SHARED")
     return SHARED
+
+
+@pytest.fixture
+def collector() -> Iterator[None]:
+    """The garbage collector of a process that nobody has set up; afterwards as it was."""
+    before = gc.get_threshold()
+    gc.unfreeze()
+    yield
+    gc.unfreeze()
+    gc.set_threshold(*before)

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import gc
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,16 +15,6 @@ from factsieve.assembly import memory
 from factsieve.assembly.settings import Settings
 from factsieve.operations.connected import Connected
 from factsieve.operations.conversation import Kafka
-
-
-@pytest.fixture
-def collector() -> Iterator[None]:
-    """The garbage collector of a process that nobody has set up; afterwards as it was."""
-    before = gc.get_threshold()
-    gc.unfreeze()
-    yield
-    gc.unfreeze()
-    gc.set_threshold(*before)
 
 
 @pytest.mark.usefixtures("collector")

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 import gc
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +17,6 @@ from factsieve.core.guard import thesaurus
 from factsieve.worker import serve
 from factsieve.worker.run import RunOptions
 from tests.engine.harness import ToyEmbedder
-
-
-@pytest.fixture
-def collector() -> Iterator[None]:
-    """The garbage collector of a process that nobody has set up; afterwards as it was."""
-    before = gc.get_threshold()
-    gc.unfreeze()
-    yield
-    gc.unfreeze()
-    gc.set_threshold(*before)
 
 
 @pytest.mark.usefixtures("collector")
