@@ -131,7 +131,7 @@ bench-api: $(STAMP) ## measure the dedup check over HTTP beside a working worker
 
 .PHONY: quality
 quality: $(STAMP) ## measure decisions on the public data sets (SHARED=folder) and write docs/quality.md
-	@$(BIN)/python tests/quality/make_quality.py $(SHARED) $(ARGS)
+	@PYTHONMALLOC=malloc GLIBC_TUNABLES=glibc.malloc.hugetlb=1 $(BIN)/python tests/quality/make_quality.py $(SHARED) $(ARGS)
 
 .PHONY: audit
 audit: $(STAMP) ## look for known vulnerabilities of the pinned versions (needs a network)

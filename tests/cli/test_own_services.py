@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import trustme
 
+from factsieve.assembly import memory
 from factsieve.assembly.settings import load_settings
 from factsieve.cli import local
 from factsieve.cli.worker_service import ApiService
@@ -87,3 +88,34 @@ def test_marks_lie_with_their_stack_unless_the_settings_say_otherwise(given: str
     (tmp_path / "state").mkdir()
     settings = load_settings(local._settings(stack, {}, config), path=config)
     assert settings.worker.state_dir == (tmp_path / "state" if given is None else Path(given))
+
+
+@pytest.mark.parametrize(
+    ("offered", "given", "expected"),
+    [
+        ("always [madvise] never", {}, {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),
+        ("[always] madvise never", {}, {"PYTHONMALLOC": "malloc", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),
+        ("always madvise [never]", {}, {}),
+        (None, {}, {}),
+        ("always [madvise] never", {"PYTHONMALLOC": "debug"}, {"PYTHONMALLOC": "debug", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}),
+    ],
+    ids=["asked-for", "always", "never", "unknown", "told-otherwise"],
+)  # fmt: skip
+@pytest.mark.skipif(sys.platform != "linux", reason="huge pages are asked for on Linux alone")
+def test_our_own_processes_ask_for_huge_pages(
+    offered: str | None,
+    given: dict[str, str],
+    expected: dict[str, str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where the system offers huge pages, and unless somebody chose an allocator: the services beside ours are started as ever."""
+    if offered is not None:
+        (tmp_path / "enabled").write_text(f"{offered}\n", encoding="ascii")
+    monkeypatch.setattr(memory, "_OFFERED", tmp_path / "enabled")
+    for name in memory.HUGE_PAGES:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in given.items():
+        monkeypatch.setenv(name, value)
+    environment = ApiService(folder=tmp_path, log_path=tmp_path / "api.log", environment={})._environment()
+    assert {name: environment[name] for name in memory.HUGE_PAGES if name in environment} == expected

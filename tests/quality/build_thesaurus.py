@@ -1,6 +1,10 @@
 """Build the guard's thesaurus from the database files of WordNet 3.0 (folder with `data.noun`, `index.noun`, `cntlist.rev`, ...).
 
-    python tests/quality/build_thesaurus.py DICT_FOLDER workers/factsieve/core/guard/data/thesaurus.txt.gz
+    python tests/quality/build_thesaurus.py DICT_FOLDER workers/factsieve/core/guard/data
+
+`words.txt.gz` gets a line for each word, with the numbers of its senses to the base of 36. Senses are numbered by kind: adjectives, nouns,
+adverbs, verbs. `synsets.bin.gz` gets how many there are of each kind, and then, for those above, those like it and those derived, how many
+senses each sense points to (one byte each) and these senses (integers of four bytes, the lowest first).
 
 Kept are the single words that are written small, with their first four senses per part of speech and those that occur in WordNet's
 sense-tagged texts, then, behind a bar, what is left of the first six, and of the synsets their hypernyms, similar adjectives, and
@@ -8,7 +12,10 @@ derivationally related synsets and attributes (young, age). Debian ships the fil
 """
 
 import gzip
+import struct
 import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 _POS = {"noun": "n", "verb": "v", "adj": "a", "adv": "r"}
@@ -28,8 +35,48 @@ def _number(value: int) -> str:
             return text
 
 
+def write(
+    folder: Path,
+    senses: Mapping[str, Sequence[str]],
+    rare: Mapping[str, Sequence[str]],
+    pointers: Mapping[str, Mapping[str, Sequence[str]]],
+    reached: Sequence[str],
+) -> None:
+    """Write the thesaurus: of these words, and of what these senses, in order, point to among themselves. A sense begins with its kind."""
+    codes = {synset: index for index, synset in enumerate(reached)}
+    lines = [
+        " ".join(
+            (
+                lemma,
+                *(_number(codes[s]) for s in chosen),
+                *(["|"] if rare[lemma] else []),
+                *(_number(codes[s]) for s in rare[lemma]),
+            )
+        )
+        for lemma, chosen in sorted(senses.items())
+    ]
+    kinds = Counter(synset[0] for synset in reached)
+    data = struct.pack("<4I", *(kinds[kind] for kind in sorted(_POS.values())))
+    for group in "hsd":
+        others = [
+            [
+                codes[other]
+                for other in pointers[synset].get(group, ())
+                if other in codes and (group != "d" or synset[0] != "r")
+            ]
+            for synset in reached
+        ]
+        flat = [code for some in others for code in some]
+        data += bytes(map(len, others)) + struct.pack(f"<{len(flat)}I", *flat)
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in (("words.txt.gz", "\n".join(lines).encode()), ("synsets.bin.gz", data)):
+        (folder / name).write_bytes(gzip.compress(content, 9, mtime=0))
+        print(f"{name}: {(folder / name).stat().st_size} bytes")
+    print(f"{len(senses)} words, {len(reached)} synsets")
+
+
 def main(folder: Path, target: Path) -> None:
-    """Read the database in `folder` and write the thesaurus to `target`."""
+    """Read the database in `folder` and write the thesaurus into the folder `target`."""
     counts: dict[tuple[str, str, int], int] = {}
     for line in (folder / "cntlist.rev").read_text("latin1").splitlines():
         key, sense, count = line.split()
@@ -77,25 +124,7 @@ def main(folder: Path, target: Path) -> None:
     for _ in range(6):
         frontier = {above for synset in frontier for above in pointers[synset].get("h", ())} - reached
         reached |= frontier
-    codes = {synset: synset[0] + _number(index) for index, synset in enumerate(sorted(reached))}
-    lines = [
-        " ".join(
-            (lemma, *(codes[s] for s in chosen), *(["|"] if rare[lemma] else []), *(codes[s] for s in rare[lemma]))
-        )
-        for lemma, chosen in sorted(senses.items())
-    ]
-    for synset in sorted(reached):
-        groups = [
-            group + ",".join(codes[other] for other in others if other in codes)
-            for group, others in sorted(pointers[synset].items())
-            if group != "d" or synset[0] != "r"
-        ]
-        groups = [group for group in groups if len(group) > 1]
-        if groups:
-            lines.append(f"={codes[synset]} {' '.join(groups)}")
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_bytes(gzip.compress("\n".join(lines).encode(), 9, mtime=0))
-    print(f"{len(senses)} words, {len(reached)} synsets, {target.stat().st_size} bytes")
+    write(target, senses, rare, pointers, sorted(reached))
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
+from factsieve.assembly.memory import huge_pages
 from factsieve.localstack.process import Service, ask
 
 STOP_TIMEOUT_S: Final = 35.0
@@ -18,7 +19,8 @@ _READY: Final = b"GET /readyz HTTP/1.0\r\nHost: 127.0.0.1\r\n\r\n"
 class OwnService(Service):
     """One of our own commands as a child process, which answers once `/readyz` says yes.
 
-    `environment` holds the settings (`FACTSIEVE_...`) that it is started with, over those of this process.
+    `environment` holds the settings (`FACTSIEVE_...`) that it is started with, over those of this process. It uses huge pages where there
+    are any, unless this process was told otherwise.
     """
 
     words: ClassVar[tuple[str, ...]]
@@ -58,7 +60,7 @@ class OwnService(Service):
         super().stop(timeout_s=timeout_s)
 
     def _environment(self) -> dict[str, str]:
-        return {**os.environ, **self._settings, self.port_variable: str(self.port)}
+        return {**huge_pages(), **os.environ, **self._settings, self.port_variable: str(self.port)}
 
 
 class WorkerService(OwnService):

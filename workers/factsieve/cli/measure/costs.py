@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from factsieve.assembly import memory
 from factsieve.cli.measure.pairs import Pair
 from factsieve.cli.measure.trials import COMES_AT, STORED_AT
 from factsieve.core import guard
@@ -43,12 +44,13 @@ def measure_costs(
     overrides: Mapping[str, object], config: Path | None, nli_names: Sequence[str], pairs: Sequence[Pair]
 ) -> Costs:
     """Return the costs on these pairs' texts, each of them new to every cache. Raises BadSettings."""
-    gc.collect()
-    gc.freeze()  # what the process holds already must not be looked through while pairs are compared
+    thresholds = gc.get_threshold()
+    memory.settle()  # as a worker does
     try:
         return asyncio.run(_measure(overrides, config, nli_names, pairs))
     finally:
         gc.unfreeze()
+        gc.set_threshold(*thresholds)
 
 
 async def _measure(

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Sequence
+import sys
+from array import array
+from collections.abc import Iterable, Sequence
 from functools import cached_property, lru_cache
 from importlib import resources
+from itertools import accumulate
 from typing import Final, NamedTuple
 
 from factsieve.core.guard.lexicon import ANTONYM_PAIRS, OTHER_ANTONYM_PAIRS
@@ -97,7 +100,8 @@ def same_family(a: str, b: str, *, fuzzy: bool) -> bool:
     return shared == len(shorter) or (fuzzy and len(shorter) - shared <= 2 and shared * 10 >= len(shorter) * 7)
 
 
-_DATA: Final = "data/thesaurus.txt.gz"
+_WORDS: Final = "words.txt.gz"
+_SYNSETS: Final = "synsets.bin.gz"
 _DEPTH: Final = 9
 """How many steps up a more general word may lie: from dog by canine, carnivore, mammal and others to animal."""
 _TITLES: Final = frozenset(["mr", "mrs", "ms", "miss", "dr", "sir", "madam", "prof"])
@@ -107,24 +111,58 @@ _ENDINGS: Final = (
 )  # fmt: skip
 
 
+class _Relation:
+    """Which senses each sense points to: all of them in one array, since to look up some dozens at random is waiting for memory."""
+
+    __slots__ = ("_starts", "_targets")
+
+    def __init__(self, counts: Iterable[int], targets: Sequence[int]) -> None:
+        self._starts = array("I", accumulate(counts, initial=0))
+        self._targets = targets
+
+    def of(self, sense: int) -> Sequence[int]:
+        """Return the senses that one points to."""
+        return self._targets[self._starts[sense] : self._starts[sense + 1]]
+
+
 class _Network(NamedTuple):
+    """The words' senses, by number, and how these relate. Numbers go by kind."""
+
     words: dict[str, str]
-    synsets: dict[str, str]
+    adjectives: range
+    nouns: range
+    verbs: range
+    above: _Relation  # more general: of nouns and verbs
+    like: _Relation  # of adjectives
+    derived: _Relation
 
 
 @lru_cache(maxsize=1)
 def _network() -> _Network:
     """Read the thesaurus, made from WordNet 3.0 by `tests/quality/build_thesaurus.py`; its licence lies beside it."""
-    words: dict[str, str] = {}
-    synsets: dict[str, str] = {}
-    text = gzip.decompress(resources.files("factsieve.core.guard").joinpath(_DATA).read_bytes()).decode()
-    for line in text.split("\n"):
-        head, _, rest = line.partition(" ")
-        if head[0] == "=":
-            synsets[head[1:]] = rest
-        else:
-            words[head] = rest
-    return _Network(words, synsets)
+    words = dict(line.split(" ", 1) for line in _read(_WORDS).decode().split("\n"))
+    data = memoryview(_read(_SYNSETS))
+    adjectives, nouns, adverbs, verbs = accumulate(_integers(data[:16]))
+    relations, at = [], 16
+    for _ in range(3):
+        counts = data[at : at + verbs]
+        at += verbs
+        end = at + 4 * sum(counts)
+        relations.append(_Relation(counts, _integers(data[at:end])))
+        at = end
+    return _Network(words, range(adjectives), range(adjectives, nouns), range(adverbs, verbs), *relations)
+
+
+def _read(name: str) -> bytes:
+    return gzip.decompress(resources.files("factsieve.core.guard").joinpath("data", name).read_bytes())
+
+
+def _integers(data: memoryview) -> array[int]:
+    """Return the integers of four bytes each, the lowest byte first."""
+    found = array("I", data.tobytes())
+    if sys.byteorder == "big":
+        found.byteswap()
+    return found
 
 
 def warm() -> None:
@@ -133,11 +171,11 @@ def warm() -> None:
 
 
 @lru_cache(maxsize=16384)
-def _both(word: str) -> tuple[frozenset[str], frozenset[str]]:
+def _both(word: str) -> tuple[frozenset[int], frozenset[int]]:
     """Return the common senses of a word as written, of its own form and of the base forms it may be an inflection of, and the rarer ones."""
     words = _network().words
-    found: set[str] = set()
-    rare: set[str] = set()
+    found: list[str] = []
+    rare: list[str] = []
     forms = {word, base_form(word)}
     for ending, replacement in _ENDINGS:
         if word.endswith(ending) and len(word) > len(ending) + 1:
@@ -147,12 +185,16 @@ def _both(word: str) -> tuple[frozenset[str], frozenset[str]]:
                 forms.add(base[:-1])
     for form in forms:
         common, _, others = words.get(form, "").partition("|")
-        found.update(common.split())
-        rare.update(others.split())
-    return frozenset(found), frozenset(rare)
+        found += common.split()
+        rare += others.split()
+    return frozenset(map(_number, found)), frozenset(map(_number, rare))
 
 
-def _senses(word: str) -> frozenset[str]:
+def _number(written: str) -> int:
+    return int(written, 36)
+
+
+def _senses(word: str) -> frozenset[int]:
     return _both(word)[0]
 
 
@@ -179,17 +221,14 @@ def normal_form(lower: str, language: str, *, written_small: bool) -> str:
     return lower
 
 
-def _pointers(synset: str, kind: str) -> Sequence[str]:
-    for group in _network().synsets.get(synset, "").split():
-        if group[0] == kind:
-            return group[1:].split(",")
-    return ()
-
-
 @lru_cache(maxsize=65536)
-def _steps_up(synset: str) -> dict[str, int]:
+def _steps_up(sense: int) -> dict[int, int]:
     """Return the more general senses of a sense up to `_DEPTH` steps above it, each with the number of steps."""
-    parents = _pointers(synset, "h")
+    parents = _network().above.of(sense)
+    if len(parents) == 1:
+        steps = {above: further + 1 for above, further in _steps_up(parents[0]).items() if further < _DEPTH}
+        steps[parents[0]] = 1
+        return steps
     steps = dict.fromkeys(parents, 1)
     for parent in parents:
         for above, further in _steps_up(parent).items():
@@ -204,7 +243,7 @@ class Place:
     Each set is made when it is asked for: most words are only ever asked for one or two.
     """
 
-    def __init__(self, word: str, senses: frozenset[str], groups: frozenset[int]) -> None:
+    def __init__(self, word: str, senses: frozenset[int], groups: frozenset[int]) -> None:
         self._word = word
         self.senses = senses
         self.groups = groups  # of plain prose
@@ -215,62 +254,68 @@ class Place:
         return bool(self.senses) or known(self._word)
 
     @cached_property
-    def similar(self) -> frozenset[str]:
+    def similar(self) -> frozenset[int]:
         """What its adjectives are like."""
-        return self._beside("s")
+        return self._beside(_network().like, _network().adjectives)
 
     @cached_property
-    def derived(self) -> frozenset[str]:
+    def derived(self) -> frozenset[int]:
         """What its senses are made of, or make: to decide, a decision."""
-        return self._beside("d")
+        return self._beside(_network().derived)
 
     @cached_property
-    def manners(self) -> frozenset[str]:
+    def manners(self) -> frozenset[int]:
         """What its verbs are a manner of."""
-        return frozenset(synset for synset in self._beside("h") if synset[0] == "v")
+        return self._beside(_network().above, _network().verbs)
 
     @cached_property
-    def rare(self) -> frozenset[str]:
+    def rare(self) -> frozenset[int]:
         """Its senses and its rarer ones."""
         return self.senses | _both(self._word)[1] if self.senses else self.senses
 
     @cached_property
-    def told(self) -> frozenset[str]:
+    def told(self) -> frozenset[int]:
         """Of a noun that names a quality: the adjectives that tell it."""
-        return frozenset(s for s in self.derived if s[0] == "a") if self._word.endswith(_QUALITIES) else frozenset()
+        if not self._word.endswith(_QUALITIES):
+            return _NOWHERE
+        adjectives = _network().adjectives
+        return frozenset(sense for sense in self.derived if sense in adjectives)
 
     @cached_property
-    def covered_by(self) -> frozenset[str]:
+    def covered_by(self) -> frozenset[int]:
         """The senses, all above them and what stands beside them: whoever has one of these is covered."""
         return self.senses.union(self.similar, *map(_steps_up, self.senses))
 
     @cached_property
-    def says(self) -> frozenset[str | int]:
+    def says(self) -> frozenset[int | str]:
         """Only where one of these is among what another word `takes` may this word say the same as that one (`says_the_same`)."""
         return self._either.union(self.similar)
 
     @cached_property
-    def takes(self) -> frozenset[str | int]:
+    def takes(self) -> frozenset[int | str]:
         """By what other words are known that say the same as this one, or more generally."""
         return self._either.union(self.covered_by)
 
     @cached_property
-    def _either(self) -> frozenset[str | int]:
+    def _either(self) -> frozenset[int | str]:
         word = self._word
-        return self.rare.union(self.told, self.groups, ("^" + word[:3],), ("ly",) if word.endswith("ly") else ())
+        groups = [f"group {group}" for group in self.groups]
+        return self.rare.union(self.told, groups, ("^" + word[:3],), ("ly",) if word.endswith("ly") else ())
 
-    def _beside(self, kind: str) -> frozenset[str]:
-        return frozenset(other for synset in self.senses for other in _pointers(synset, kind))
+    def _beside(self, relation: _Relation, kind: range | None = None) -> frozenset[int]:
+        found = [relation.of(sense) for sense in self.senses if kind is None or sense in kind]
+        return _NOWHERE.union(*found) if found else _NOWHERE
 
 
 @lru_cache(maxsize=32768)
 def place_of(word: str) -> Place | None:
     """Return where a word stands, None where the thesaurus knows nothing of it."""
-    senses = frozenset() if word in _TITLES else _senses(word)
+    senses = _NOWHERE if word in _TITLES else _senses(word)
     groups = groups_of(word)
     return Place(word, senses, groups) if senses or groups else None
 
 
+_NOWHERE: Final[frozenset[int]] = frozenset()
 _QUALITIES: Final = ("ance", "ence", "ity", "ness", "ancy", "ency")
 """How nouns end that name what an adjective tells: the importance of it, a crucial part."""
 
@@ -305,9 +350,13 @@ def _adjective_of(adverb: str) -> str:
     """Return the adjective that an adverb in `ly` is made of, nothing where the thesaurus has none."""
     for ending, replacement in (("ily", "y"), ("ally", ""), ("bly", "ble"), ("ply", "ple"), ("ly", ""), ("ly", "l")):
         base = adverb[: -len(ending)] + replacement if adverb.endswith(ending) else ""
-        if len(base) > 2 and any(synset[0] == "a" for synset in _senses(base)):
+        if len(base) > 2 and _is_adjective(base):
             return base
     return ""
+
+
+def _is_adjective(word: str) -> bool:
+    return any(sense in _network().adjectives for sense in _senses(word))
 
 
 @lru_cache(maxsize=16384)
@@ -346,7 +395,7 @@ _NOT_DENIED: Final = ("display", "discuss", "dispatch", "distribut", "distress",
 def only_verb(word: str) -> bool:
     """Return whether the thesaurus knows a word as a verb and as nothing else."""
     senses = _senses(word)
-    return bool(senses) and all(synset[0] == "v" for synset in senses)
+    return bool(senses) and all(sense in _network().verbs for sense in senses)
 
 
 DENIALS: Final = ("un", "dis", "non")
@@ -355,7 +404,7 @@ DENIALS: Final = ("un", "dis", "non")
 @lru_cache(maxsize=16384)
 def has_denial(word: str) -> bool:
     """Return whether an adjective denies by its beginning what the rest of it says: unpaid, nonlocal, disused."""
-    if word in _NOT_NEGATED or not any(synset[0] == "a" for synset in _senses(word)):
+    if word in _NOT_NEGATED or not _is_adjective(word):
         return False
     return any(
         word.startswith(prefix)
