@@ -127,6 +127,13 @@ def test_between_a_row_and_its_successor() -> None:
     assert place(day(3), [one, two, three], {"b"}) == Extend(two, one)
 
 
+def test_at_the_very_instant_at_which_a_row_began() -> None:
+    """What was stated then beside the row holds until its successor, as at any later instant of the row."""
+    one, two = row("a", 1, 5), row("b", 5, 7)
+    assert place(day(1), [one, two], set()) == Insert(day(5), two, one, None)
+    assert place(day(1), [one, two], {"b"}) == Extend(two, one)
+
+
 def test_the_successor_must_follow_at_once() -> None:
     """Where the row ended before its successor began, something else was true between them."""
     one, two = row("a", 1, 4), row("b", 5)

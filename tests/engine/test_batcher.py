@@ -110,6 +110,22 @@ def test_so_many_calls_at_once(concurrency: int) -> None:
     assert run(body).most_at_once == concurrency
 
 
+def test_no_more_at_once_after_a_pause() -> None:
+    """Calls that came to their end leave as many free as they took."""
+
+    async def body(service: Service) -> None:
+        batcher = Batcher(service, max_items=1, concurrency=2)
+        for _ in range(3):
+            service.gate.clear()
+            asked = [asyncio.create_task(batcher.many([n])) for n in range(6)]
+            for _ in range(50):
+                await asyncio.sleep(0)
+            service.gate.set()
+            await asyncio.gather(*asked)
+
+    assert run(body).most_at_once == 2
+
+
 def test_one_at_a_time_unless_told_otherwise() -> None:
     """Without a word about it there is one call at once."""
 

@@ -148,6 +148,35 @@ def test_a_bug_of_a_refusal_ends_the_engine_too() -> None:
     asyncio.run(main())
 
 
+def test_whoever_waits_for_room_is_told_of_a_bug_that_makes_none() -> None:
+    """A bug of a refusal leaves the events of the lanes where they are: a record that waits for room among them still comes to its end."""
+
+    async def main() -> None:
+        for bound in ("max_in_flight", "max_lane_events"):
+            world = World(embedder=Gated())
+            go = asyncio.Event()
+
+            class Later(Broken):
+                async def send(self, messages: object, go: asyncio.Event = go) -> None:
+                    await go.wait()
+                    await super().send(messages)
+
+            settings = msgspec.structs.replace(world.settings, **{bound: 2})
+            engine = Engine(world.ports(outbox=Later()), settings)
+            await engine.submit(world.raw(b"no json"), lambda: pytest.fail("acknowledged"))
+            for _ in range(1 if bound == "max_in_flight" else 2):
+                await engine.submit(world.record("alpha runs"), lambda: pytest.fail("done"))
+            waiting = asyncio.create_task(engine.submit(world.record("alpha runs"), lambda: pytest.fail("done")))
+            await settle()
+            assert not waiting.done()
+            go.set()
+            await until(waiting.done)
+            assert isinstance(waiting.exception(), ZeroDivisionError | None)
+            await engine.stop()
+
+    asyncio.run(main())
+
+
 def test_room_in_a_lane_is_not_waited_for_after_a_bug() -> None:
     """A record that waits for its full lane goes no further; it comes again with its partition."""
 
@@ -367,6 +396,21 @@ def test_a_key_outside_its_partition_is_noticed(refuse: bool) -> None:
     assert sorted(fact.text for fact in world.current()) == ["elsewhere"] * (not refuse) + ["in its place"]
 
 
+def test_a_record_without_a_key_is_refused_for_that() -> None:
+    """There is nothing by which it could be in the wrong partition, whatever the partitioner."""
+    world, told = World(), Noticing()
+    settings = msgspec.structs.replace(world.settings, refuse_wrong_partition=True)
+
+    async def main() -> None:
+        engine = Engine(world.ports(), settings, told, lambda _: 3)
+        await engine.submit(world.raw(b"{}", key=None), lambda: None)
+        assert await engine.drain(None, 60.0)
+        await engine.stop()
+
+    asyncio.run(main())
+    assert told.counts == Counter({"rejected null_key": 1})
+
+
 def test_no_key_is_outside_its_partition_where_nobody_can_tell() -> None:
     """The number of partitions is not known, or the partitioner leaves the key to chance: nothing is noticed, nothing fails."""
     world, told = World(), Noticing()
@@ -477,14 +521,14 @@ def test_a_refused_record_of_a_stopped_namespace_waits_with_it(monkeypatch: pyte
         await engine.submit(world.raw(b"no json"), lambda: done.append("refused"))
         await until(lambda: done)
         assert engine.stopped_namespaces == 0, "input that is merely bad stops nothing"
-        await engine.submit(world.record("odd"), lambda: pytest.fail("done"))
+        await engine.submit(world.record("odd"), lambda: done.append("odd"))
         assert engine.stopped_namespaces == 1
         for record in (world.raw(b"no json"), world.record("alpha runs")):
-            await engine.submit(record, lambda: pytest.fail("done"))
+            await engine.submit(record, lambda: done.append("of the stopped namespace"))
         await engine.submit(world.record("beta runs", namespace="other"), lambda: done.append("other"))
         assert await engine.drain([P1], 60.0)
-        await until(lambda: len(done) == 2)
-        assert engine.in_flight == 0
+        await until(lambda: engine.in_flight == 0)
+        assert done == ["refused", "other"]
         assert len(world.outbox.of("candidate-facts-dlt")) == 1
         await engine.stop()
 

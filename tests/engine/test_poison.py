@@ -318,6 +318,29 @@ def test_a_decoder_that_fails_on_one_record_sets_it_aside(monkeypatch: pytest.Mo
     assert len(world.done) == 3
 
 
+def test_too_many_that_the_decoder_fails_on_are_no_fault_of_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They count among those that were set aside one after another: after the bound the process ends instead."""
+    real = engine_module.decode
+
+    def decode(record: Any, *rest: Any) -> Any:
+        if b"poison" in record.value:
+            raise RecursionError("too deep")
+        return real(record, *rest)
+
+    monkeypatch.setattr(engine_module, "decode", decode)
+
+    async def main() -> None:
+        world = World()
+        engine = Engine(world.ports(), msgspec.structs.replace(world.settings, poison=PoisonSettings(in_a_row=3)))
+        for _ in range(3):
+            await engine.submit(world.raw(b"poison"), lambda: None)
+        with pytest.raises(RecursionError):
+            await engine.submit(world.raw(b"poison"), lambda: None)
+        await engine.stop()
+
+    asyncio.run(main())
+
+
 def test_a_decoder_that_fails_on_every_record_ends_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
     """No record is to blame, and waiting does not mend a program."""
 
