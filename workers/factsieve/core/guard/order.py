@@ -47,9 +47,9 @@ _LONG: Final = 8
 
 def order_finding(candidate: Features, stored: Features, alignment: Alignment) -> Finding | None:
     """Return a finding where two aligned words, or two values, have changed places while what stands between them has not."""
-    if any(word.role == "c" for word in alignment.ours):
+    if "c" in [word.role for word in alignment.ours]:
         return None
-    pairs = sorted(pair for pair in alignment.pairs)
+    pairs = sorted(alignment.pairs)
     targets = [j for _, j in pairs]
     if targets == sorted(targets):
         return _subject_changed(candidate, stored) or _values_swapped(candidate, stored, alignment)
@@ -101,7 +101,7 @@ _HOLDING: Final = frozenset(stem(word, "en") for word in ("contain", "hold", "in
 
 def bearing_finding(candidate: Features, stored: Features, alignment: Alignment) -> Finding | None:
     """Return a finding where one text moves `towards` what no preposition stands before in the other: `water scooter`."""
-    if not any(word.surface in _TOWARDS for word in (*candidate.words, *stored.words)):
+    if _TOWARDS.isdisjoint([word.surface for word in (*candidate.words, *stored.words)]):
         return None
     twins = {j: i for i, j in alignment.pairs}
     for here, there, pairs in ((candidate, stored, dict(alignment.pairs)), (stored, candidate, twins)):

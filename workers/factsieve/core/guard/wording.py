@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final
 
 from factsieve.core.guard.align import Alignment
@@ -72,13 +73,7 @@ def word_findings(
     ):
         swapped = light
     names = [f for f in swapped + added if f.kind == "entity"]
-    if (
-        not signs
-        and not shorter
-        and cost
-        and sum(((one := Counter(candidate.small)) - (other := Counter(stored.small)) + (other - one)).values())
-        >= _SMALL
-    ):
+    if not signs and not shorter and cost and _unlike(candidate.small, stored.small) >= _SMALL:
         signs = _SIGNS
     if edited or (swapped and not signs) or _denies_in_a_word(alignment):
         return swapped, added, dropped  # a text that only lost words elsewhere was edited, not reworded
@@ -90,6 +85,18 @@ def word_findings(
     if signs + shorter >= _SIGNS and not unspaced and cost <= _TOLERANCE * (_weight(alignment) + shared):
         return [f for f in names if f in swapped], [f for f in names if f in added], dropped
     return swapped, added, dropped
+
+
+def _unlike(ours: Sequence[str], theirs: Sequence[str]) -> int:
+    """Return how many words only one side has, each as often as it has it more often. Both sides are short."""
+    left = list(theirs)
+    only_ours = 0
+    for word in ours:
+        if word in left:
+            left.remove(word)
+        else:
+            only_ours += 1
+    return only_ours + len(left)
 
 
 def _denies_in_a_word(alignment: Alignment) -> bool:
