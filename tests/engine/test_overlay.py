@@ -76,8 +76,11 @@ def test_the_window_reaches_so_far_to_both_sides(seconds: int, found: bool) -> N
 
 
 def test_what_was_not_put_into_the_window_is_not_in_it() -> None:
-    """A decision without a hit leaves no trace there."""
-    assert took(Overlay(), fact("a")).window("h", AT, WIDTH) is None
+    """A decision without a hit leaves no trace there, nor does it hide the one before it."""
+    overlay = took(Overlay(), fact("a"))
+    assert overlay.window("h", AT, WIDTH) is None
+    said(overlay, WindowHit("a", 1), AT)
+    assert took(overlay, fact("a", revision=2)).window("h", AT, WIDTH) == WindowHit("a", 1)
 
 
 def test_facts_that_say_exactly_this() -> None:

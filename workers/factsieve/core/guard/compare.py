@@ -11,6 +11,7 @@ from factsieve.core.guard.model import Comparison, Features, Finding
 from factsieve.core.guard.order import bearing_finding, held_in, order_finding
 from factsieve.core.guard.polarity import polarity_findings
 from factsieve.core.guard.reach import reach_findings
+from factsieve.core.guard.unlike import last_look
 from factsieve.core.guard.values import compare_values
 from factsieve.core.guard.wording import only_counts, shorter_answer, word_findings
 
@@ -85,6 +86,9 @@ def compare(candidate: Features, stored: Features) -> Comparison:
         and not {v.canonical for v in candidate.values} & {v.canonical for v in stored.values}
     ):
         findings.append(Finding("coverage", candidate.folded[:80], stored.folded[:80]))
+    if not findings and not novelty:
+        last = last_look(candidate, stored)
+        findings += [last] if last is not None else []
     conflict = tuple(f for f in findings if f.kind in _EXCLUSIVE) if not novelty else ()
     return Comparison(
         tuple(findings), tuple(novelty), tuple(missing), conflict, _same_subject(candidate, stored, alignment), aligned
