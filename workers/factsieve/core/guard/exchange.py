@@ -1,0 +1,96 @@
+"""Words that changed places while all others stayed: another doer, another order, another thing described."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from factsieve.core.guard.model import Features, Finding
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_UNSPACED: Final = frozenset(("zh", "ja"))
+_FREE_ORDER: Final = frozenset(("ru", "pl", "tr", "hi", "ko"))
+"""Languages whose endings tell who does it, in any order."""
+_VERB_SECOND: Final = frozenset(("de", "nl"))
+"""Languages in which what begins a statement changes places with the subject around the verb: a time, an object."""
+_JOINING: Final = _words(
+    "and or und oder y e o et ou и или with = == both & plus as nor sowie und/oder and/or vs versus 和 与 與 跟 及 と や"
+    " 、 或"
+)
+"""What stands between two that may be named in either order."""
+_LETTERS: Final = re.compile(r"[^\W_]")
+_DETERMINERS: Final = _words("a an the my your his her its our their this that every each no")
+_LONGEST: Final = 60
+"""Longer texts than so many words, or characters without spaces, are not searched for an exchange."""
+
+
+def exchanged(ours: tuple[str, ...], theirs: tuple[str, ...], candidate: Features, stored: Features) -> Finding | None:
+    """Return a finding where two pieces changed places around a third, or where a word describes another thing than before."""
+    if candidate.language in _UNSPACED:
+        ours, theirs = _characters(candidate.folded), _characters(stored.folded)
+    if (
+        candidate.language in _FREE_ORDER
+        or len(ours) != len(theirs)
+        or ours == theirs
+        or len(ours) > _LONGEST
+        or sorted(ours) != sorted(theirs)
+    ):
+        return None
+    head = 0
+    while ours[head] == theirs[head]:
+        head += 1
+    tail = 0
+    while ours[-1 - tail] == theirs[-1 - tail]:
+        tail += 1
+    one, other = ours[head : len(ours) - tail], theirs[head : len(theirs) - tail]
+    around = _exchange(one, other)
+    if around is not None:
+        first, middle, last = around
+        alike = candidate.language not in _VERB_SECOND or len(first) == len(last)
+        if _JOINING.isdisjoint(middle) and alike:
+            return Finding("role_order", " ".join(one)[:80], " ".join(other)[:80])
+        return None
+    if candidate.language == "en" and (
+        _moved_description(ours, theirs, head, tail) or _moved_description(theirs, ours, head, tail)
+    ):
+        return Finding("role_order", " ".join(one)[:80], " ".join(other)[:80])
+    return None
+
+
+def _characters(folded: str) -> tuple[str, ...]:
+    return tuple(c for c in folded if _LETTERS.match(c) or c in _JOINING)
+
+
+def _exchange(one: Sequence[str], other: Sequence[str]) -> tuple[Sequence[str], Sequence[str], Sequence[str]] | None:
+    """Return the pieces X, m, Y of `one` if `other` is Y m X, with something in the middle."""
+    size = len(one)
+    for x in range(1, size - 1):
+        if tuple(one[:x]) != tuple(other[size - x :]):
+            continue
+        for y in range(1, size - x):
+            if tuple(one[size - y :]) == tuple(other[:y]) and tuple(one[x : size - y]) == tuple(other[y : size - x]):
+                return one[:x], one[x : size - y], one[size - y :]
+    return None
+
+
+def _moved_description(one: Sequence[str], other: Sequence[str], head: int, tail: int) -> bool:
+    """Return whether one word moved from before one thing to before another: `the old man with the dog`, `the man with the old dog`."""
+    last = len(one) - tail - 1
+    word = one[head]
+    if other[last] != word or tuple(one[head + 1 : last + 1]) != tuple(other[head:last]):
+        return False
+    if head == 0 or last + 1 > len(other) - 1 or word.endswith("ly") or word in _ADVERBS:
+        return False
+    describes = one[head - 1] in _DETERMINERS and one[head + 1] not in _DETERMINERS
+    return describes and other[last - 1] not in _BE_FORMS and other[last + 1] != one[head + 1]
+
+
+_BE_FORMS: Final = _words("is are was were be been and or to")
+_ADVERBS: Final = _words(
+    "also only now still just even again often always never soon already too then here there today"
+)
