@@ -9,7 +9,7 @@ HELD = [
     ("The broker calls the ledger.", "The broker is called by the ledger.", "role_order"),
     ("Service A reads the topics of service B.", "Service B reads the topics of service A.", "role_order"),
     ("They sailed to Bergen via Stavanger.", "They sailed to Stavanger via Bergen.", "role_order"),
-    ("Call move(src, dst) first.", "Call move(dst, src) first.", "role_order"),
+    ("Call move(src, dst) first.", "Call move(dst, src) first.", "symbol"),
     # a word that describes another thing
     ("The old captain with the dog sold the boat.", "The captain with the old dog sold the boat.", "role_order"),
     # whose it is, and which part
@@ -90,6 +90,7 @@ SAME = [
     ("Ida is also a trained nurse.", "Ida is a trained nurse."),
     ("Use the `equals` method to compare two tables.", "To compare two tables, use the `equals` method."),
     ("Luc habite à Lyon.", "Luc habite à Lyon !"),
+    ("Dienstags ist der Laden geschlossen.", "Der Laden ist dienstags geschlossen."),
 ]
 
 

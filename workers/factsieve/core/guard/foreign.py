@@ -49,7 +49,8 @@ def foreign_finding(place: Place, candidate: Features, stored: Features) -> Find
     function = FUNCTION.get(candidate.language, frozenset())
     content_ours = [word for word in ours if word not in function]
     content_theirs = [word for word in theirs if word not in function]
-    if len(content_ours) == len(content_theirs) and 0 < len(content_ours) <= _FEW:
+    moved = sorted(content_ours) == sorted(content_theirs)
+    if not moved and len(content_ours) == len(content_theirs) and len(content_ours) <= _FEW:
         pairs = [(_plain(a), _plain(b)) for a, b in zip(content_ours, content_theirs, strict=True)]
         if any(a != b and a.isalpha() and b.isalpha() for a, b in pairs):
             return Finding("substitution", *excerpts)

@@ -31,7 +31,7 @@ def literal_finding(candidate: Features, stored: Features) -> Finding | None:
         return None
     pairs = [(a.strip(_EDGES), b.strip(_EDGES)) for a, b in zip(words, others, strict=True)]
     changed = [(a, b) for a, b in pairs if a != b]
-    if 0 < len(changed) <= _FEW and all(_SIGNS.search(a) or _SIGNS.search(b) for a, b in changed):
+    if 0 < len(changed) <= _FEW and any(_SIGNS.search(a) and _SIGNS.search(b) for a, b in changed):
         return Finding("symbol", changed[0][0][:80], changed[0][1][:80])
     return None
 
