@@ -9,8 +9,10 @@ from factsieve.core.guard.edits import claims_more, edit_findings, local_edit
 from factsieve.core.guard.marks import compare_marks
 from factsieve.core.guard.model import Comparison, Features, Finding
 from factsieve.core.guard.order import bearing_finding, held_in, order_finding
+from factsieve.core.guard.phrasing import whole_findings
 from factsieve.core.guard.polarity import polarity_findings
 from factsieve.core.guard.reach import reach_findings
+from factsieve.core.guard.smallwords import small_findings
 from factsieve.core.guard.unlike import last_look
 from factsieve.core.guard.values import compare_values
 from factsieve.core.guard.wording import only_counts, shorter_answer, word_findings
@@ -70,10 +72,14 @@ def compare(candidate: Features, stored: Features) -> Comparison:
     other_doer = turned or candidate.passive != stored.passive
     findings += [f for f in compare_marks(candidate, stored) if not (other_doer and {f.ours, f.theirs} <= _OWNERS)]
     edit = local_edit(candidate, stored)
-    swapped, added, dropped = word_findings(alignment, candidate, stored, edited=edit is not None and edit.deliberate)
+    swapped, added, dropped = word_findings(
+        alignment, candidate, stored, edited=edit is not None and (edit.deliberate or not edit.theirs)
+    )
     findings += swapped + shorter_answer(candidate, stored, alignment)
     if edit is not None:
         findings += edit_findings(edit, candidate, alignment)
+        findings += small_findings(edit, candidate, stored)
+    findings += whole_findings(candidate, stored)
     findings += claims_more(candidate, len(stored.negations), alignment)
     findings += reach_findings(candidate, stored, alignment, missing)
     novelty += added

@@ -30,6 +30,10 @@ class Edit(NamedTuple):
     theirs: tuple[str, ...]
     deliberate: bool
     """Whether the edit is small in a long text: nobody rewords so little of so much."""
+    before: str = ""
+    """The word right before the edit, the same in both texts; nothing at the beginning."""
+    after: str = ""
+    """The word right behind it, nothing at the end."""
 
 
 @lru_cache(maxsize=4096)
@@ -44,15 +48,24 @@ def local_edit(candidate: Features, stored: Features) -> Edit | None:
     ours, theirs = _tokens(candidate.folded), _tokens(stored.folded)
     least, most = sorted((len(ours), len(theirs)))
     head = 0
-    while head < least and ours[head] == theirs[head]:
+    while head < least and _alike(ours[head], theirs[head]):
         head += 1
     tail = 0
-    while tail < least - head and ours[-1 - tail] == theirs[-1 - tail]:
+    while tail < least - head and _alike(ours[-1 - tail], theirs[-1 - tail]):
         tail += 1
     if head + tail < _KEPT * most or most - head - tail > _MOST:
         return None
     deliberate = most >= _LONG and head + tail >= _NEARLY_ALL * most
-    return Edit(ours[head : len(ours) - tail], theirs[head : len(theirs) - tail], deliberate)
+    before, after = ours[head - 1] if head else "", ours[-tail] if tail else ""
+    return Edit(ours[head : len(ours) - tail], theirs[head : len(theirs) - tail], deliberate, before, after)
+
+
+def _alike(one: str, other: str) -> bool:
+    """Return whether two words are one, or forms of one that follow from the number of what stands before them: is, are."""
+    return one == other or _AGREEING.get(one, one) == _AGREEING.get(other, other)
+
+
+_AGREEING: Final = {"are": "is", "were": "was", "have": "has", "do": "does", "aren't": "isn't", "don't": "doesn't"}
 
 
 def edit_findings(edit: Edit, candidate: Features, alignment: Alignment) -> list[Finding]:

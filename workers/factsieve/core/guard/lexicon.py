@@ -236,8 +236,8 @@ RELATING: Final = {
     for place, words in enumerate(
         (
             "before by ahead prior",
-            "after following once",
-            "during while amid amidst throughout",
+            "after following once past",
+            "during while amid amidst throughout within",
             "until till to toward towards",
             "since from",
             "above over atop",
@@ -267,3 +267,14 @@ ATTRIBUTES: Final = _words("size length width height depth weight age number tot
 """What a value measures, said once more behind it."""
 PURPOSES: Final = _words("built made bred designed meant intended used")
 """Participles that a `for` says as well: a shed (built) for tools."""
+WISHING: Final = _words(
+    "need needs needed want wants wanted order ordered orders request requests requested require requires required lack lacks lacked"
+    " lost sold returned"
+)
+"""Verbs for what one has not got, not yet or not any more."""
+ATTITUDES: Final = _words(
+    "hope hopes hoped hoping think thinks thought thinking believe believes believed believing fear fears feared assume assumes assumed"
+    " guess guesses guessed wish wishes wished wonder wonders wondered doubt doubts doubted imagine imagines imagined suspect suspects"
+    " suspected expect expects expected apparently supposedly allegedly reportedly"
+)
+"""Verbs and adverbs under which a statement is only thought, hoped or told."""

@@ -9,7 +9,7 @@ from functools import cached_property
 
 import msgspec
 
-FEATURES_VERSION = 3
+FEATURES_VERSION = 4
 """Raised whenever `features` would give another result for some text: stored features of another version are made again."""
 
 FINDING_KINDS = (

@@ -55,6 +55,7 @@ def order_finding(candidate: Features, stored: Features, alignment: Alignment) -
         return _subject_changed(candidate, stored) or _values_swapped(candidate, stored, alignment)
     return (
         _subject_changed(candidate, stored)
+        or _comparands_exchanged(candidate, stored, alignment)
         or _exchanged(candidate, stored, alignment, pairs)
         or _blocks_exchanged(candidate, stored, alignment, pairs)
     )
@@ -123,18 +124,23 @@ _BEFORE: Final = r"(\w+) (?:(?:the|an?|his|her|its|their|my|our|your) )?{}\b"
 
 def _values_swapped(candidate: Features, stored: Features, alignment: Alignment) -> Finding | None:
     """Find `line 2 ... line 3` against `line 3 ... line 2` where the words kept their order."""
-    ours = [(v.family, v.canonical) for v in candidate.values]
-    theirs = [(v.family, v.canonical) for v in stored.values]
+    ours = [(_counts(v.family), v.canonical) for v in candidate.values]
+    theirs = [(_counts(v.family), v.canonical) for v in stored.values]
     if len(ours) < 2 or ours == theirs or sorted(ours) != sorted(theirs) or alignment.share() < 0.8:
         return None
     moved = [
         (a, b)
         for a, b in zip(candidate.values, stored.values, strict=True)
-        if a.canonical != b.canonical and a.family == b.family
+        if a.canonical != b.canonical and _counts(a.family) == _counts(b.family)
     ]
     if moved and all(a.position == b.position for a, b in zip(candidate.values, stored.values, strict=True)):
         return Finding("role_order", moved[0][0].excerpt, moved[0][1].excerpt)
     return None
+
+
+def _counts(family: str) -> str:
+    """Return a value's family; a spelled `one`, which may be an article, counts beside other numbers."""
+    return "number" if family == "one" else family
 
 
 def _subject_changed(candidate: Features, stored: Features) -> Finding | None:
@@ -211,6 +217,28 @@ def _exchanged(
 
 
 _SAME_WORDS: Final = 0.95
+
+
+def _comparands_exchanged(candidate: Features, stored: Features, alignment: Alignment) -> Finding | None:
+    """Find two words that changed places around `more than` or `less than`, which is no bound there: `tea more than coffee`."""
+    phrase = next((p for p in _COMPARING if p in candidate.folded and p in stored.folded), "")
+    if not phrase or candidate.passive != stored.passive:
+        return None
+    (first, _, last), (left, _, right) = candidate.folded.partition(phrase), stored.folded.partition(phrase)
+    before, after, left_of, right_of = ({*_PUNCTUATION.sub(" ", text).split()} for text in (first, last, left, right))
+    went: dict[bool, str] = {}
+    for i, j in alignment.pairs:
+        here, there = alignment.ours[i], alignment.theirs[j]
+        if here.role not in "nw":
+            continue
+        if here.surface in before - after and there.surface in right_of - left_of:
+            went[True] = here.surface
+        elif here.surface in after - before and there.surface in left_of - right_of:
+            went[False] = here.surface
+    return Finding("role_order", went[True], went[False]) if len(went) > 1 else None
+
+
+_COMPARING: Final = (" more than ", " less than ")
 
 
 def _by_means_of(candidate: Features, stored: Features, one: Word, other: Word) -> bool:

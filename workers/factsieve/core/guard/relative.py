@@ -24,6 +24,9 @@ _ROMANCE_NEXT: Final[dict[str, int]] = {
 }
 
 
+_PERIODIC: Final = frozenset(("the", "each", "every", "a", "any"))
+
+
 def _lower(tokens: Sequence[Token], index: int) -> str:
     if 0 <= index < len(tokens) and tokens[index].kind == "word":
         return tokens[index].text.lower()
@@ -61,6 +64,8 @@ def _next(tokens: Sequence[Token], index: int, lower: str, day: date) -> tuple[s
     following = _lower(tokens, index + 1)
     if step is not None and following:
         if following in days.WEEKDAYS:
+            if lower == "last" and _lower(tokens, index + 2) == "of" and _lower(tokens, index + 3) in _PERIODIC:
+                return None  # which Monday of a month, not one that was
             return days.shift_weekday(days.WEEKDAYS[following], step, day), 2
         if following in days.PERIODS:
             if lower in ("past", "following", "previous"):

@@ -224,3 +224,54 @@ def _strip_korean(word: str) -> str:
         if word.endswith(particle) and len(word) > len(particle) + 1:
             return word[: -len(particle)]
     return word
+
+
+def is_past_of(past: str, present: str) -> bool:
+    """Return whether one English verb form is the simple past of another one in the present: `planned`, `plans`; `went`, `go`."""
+    if past in _IRREGULAR and not past.endswith("s"):
+        base = _IRREGULAR[past]
+        told = _IRREGULAR.get(present, base) if present.endswith("s") else base
+        return (
+            present != past
+            and told == base
+            and present in (base, base + "s", base + "es", "has")
+            and base not in _NO_VERBS
+        )
+    if not past.endswith("ed"):
+        return False
+    root = past.removesuffix("ed")
+    bases = {root, root + "e"}
+    if root.endswith("i"):
+        bases = {root[:-1] + "y"}
+    elif len(root) > _DOUBLED and root[-1] == root[-2]:
+        bases.add(root[:-1])
+    return any(present in (base, base + "s", base + "es") for base in bases) or (
+        root.endswith("i") and present == root + "es"
+    )
+
+
+_DOUBLED: Final = 3
+_NO_VERBS: Final = frozenset(
+    [
+        "man",
+        "woman",
+        "child",
+        "foot",
+        "tooth",
+        "mouse",
+        "goose",
+        "person",
+        "half",
+        "analysis",
+        "basis",
+        "crisis",
+        "index",
+        "datum",
+        "medium",
+        "criterion",
+        "matrix",
+        "ox",
+        "loaf",
+        "good",
+    ]
+)

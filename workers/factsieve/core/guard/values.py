@@ -30,6 +30,8 @@ def _same(a: Value, b: Value) -> bool:
         return True
     if a.family == "date":
         if b.family == "date":
+            if a.relative and b.relative and a.canonical != b.canonical:
+                return False  # a week ago, a month ago: what one may lie in the other is chance
             return days.compatible(a.canonical, b.canonical)
         return b.family == "number" and a.canonical.startswith(b.canonical + "-") and len(b.canonical) == 4
     if b.family == "date":
