@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import Final
 
 import msgspec
@@ -125,8 +126,8 @@ def _main_part(clause: Clause) -> list[Token]:
 def explicit_change(candidate: str, stored: str) -> Change | None:
     """Return how a candidate retires a stored statement by words of change, None where it does not."""
     signs, old = _signs(normalise(candidate)), _signs(normalise(stored))
-    if not signs or old:
-        return None  # says nothing of a change, or the stored statement is itself the report of one
+    if not signs or old or _NOT_DONE.search(normalise(candidate)) or _ACCUSTOMED.search(normalise(stored)):
+        return None  # no change came about, or it says nothing of a change, or the stored statement is itself the report of one
     told, clause = parse(candidate), parse(stored)
     if clause.verb is None or clause.negated or (clause.tense in ("past", "perfect") and not clause.passive):
         return None
@@ -146,7 +147,7 @@ def explicit_change(candidate: str, stored: str) -> Change | None:
     group = clause.tokens[len(clause.head) : len(clause.tokens) - len(clause.tail)]
     rest = [t for t in missing if t not in group and t.key != clause.verb]
     if not rest and (signs & {"end", "move"} or (not missing and signs & {"instead", "not"})):
-        if signs == {"end"} and _narrower(candidate, stored):
+        if signs == {"end"} and (_narrower(candidate, stored) or _of_one_kind(told, clause)):
             return Change(False, "says that a part of it ended")
         return Change(True, "says that it changed or ended")
     if _reset(signs, clause, theirs, rest):
@@ -224,6 +225,52 @@ def _narrower(candidate: str, stored: str) -> bool:
     return False
 
 
+def _of_one_kind(told: Clause, clause: Clause) -> bool:
+    """Return whether an ending is of one kind only of what the stored statement names without one: `red meat`, `meat`."""
+    named = next((t for t in clause.tail if t.low not in w.LIGHT), None)
+    if named is None or named.low in w.PREPOSITIONS:
+        return False
+    known = [t.low for t in clause.tokens]
+    for before, token in pairwise(told.tail):
+        if _alike(token.low, named.low):
+            plain = before.low in w.LIGHT or before.low in w.PREPOSITIONS or before.low in w.DETERMINERS
+            return not plain and not before.low.endswith("ing") and not any(_alike(before.low, k) for k in known)
+    return False
+
+
+_NOT_DONE: Final = re.compile(
+    r"\b(?:tr(?:y|ies|ied|ying)|attempt(?:s|ed)?|fail(?:s|ed)?|refuse[sd]?|offer(?:s|ed)?|forgot|swor?e|vow(?:s|ed)?|promise[sd]?) to\b"
+    r"|\b(?:nearly|almost|all but|about to|(?:is|are|was|were) (?:considering|thinking)|(?:told|asked|advised|urged) (?:[\w']+ ){1,3}to)\b",
+    re.IGNORECASE,
+)
+"""Words after which an ending did not come about."""
+_ACCUSTOMED: Final = re.compile(r"\b(?:am|is|are|was|were|be|been|get|gets|got|getting) used to\b", re.IGNORECASE)
+
+
+def _another_thing(told: Clause, clause: Clause) -> bool:
+    """Return whether an event and a state name two things: `sold the blue car`, `owns the red car`; `left Bosch`, `works at Siemens`."""
+    mine, theirs = _object(told), _object(clause)
+    named = {t.key for t in clause.tail if t.low not in w.LIGHT and t.low not in w.PREPOSITIONS}
+    if told.verb in _PARTINGS and mine and named and not mine & (named | _ANY_JOB):
+        return True
+    return bool(mine & theirs) and bool(mine - theirs) and bool(theirs - mine)
+
+
+_PARTINGS: Final = w.words("sell resign retire leave quit")
+_ANY_JOB: Final = w.words("job work company firm post position role office business organisation organization career")
+"""What anybody leaves who leaves what he works at."""
+
+
+def _object(clause: Clause) -> set[str]:
+    found = set()
+    for token in clause.tail:
+        if token.low in w.PREPOSITIONS:
+            break
+        if token.low not in w.LIGHT and token.low not in w.DETERMINERS:
+            found.add(token.key)
+    return found
+
+
 def ends_state(told: Clause, clause: Clause) -> bool:
     """Return whether the candidate reports an event that ends the state which the stored statement describes."""
     if (
@@ -237,6 +284,8 @@ def ends_state(told: Clause, clause: Clause) -> bool:
     if told.tense == "present" and not told.passive:
         return False
     if not (clause.tense == "present" or (clause.tense == "perfect" and clause.passive)) or not same_head(told, clause):
+        return False
+    if _another_thing(told, clause):
         return False
     state = (
         {t.low for t in clause.tail[:6]} | {t.key for t in clause.tail[:6]} | ({clause.verb} if clause.verb else set())

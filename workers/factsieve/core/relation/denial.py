@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 from factsieve.core.relation import words as w
 from factsieve.core.relation.align import Item, Segment, is_scope
 from factsieve.core.relation.parse import Clause
@@ -25,6 +27,8 @@ def denial(
         return None
     if len(turned) > 1:
         return None
+    if turned and not denied and _two_moments(told, known, turned[0]):
+        return Reading(Relation.BOTH_STAND, 0.85, "a beginning and an end, or both sides of an exchange")
     if denied and turned:
         return (
             Reading(Relation.BOTH_STAND, 0.6, "an opposite word that is denied says much the same")
@@ -52,6 +56,27 @@ def denial(
     if any(p.stored and p.candidate for p in before) or any(is_scope(p.items) for p in before):
         return Reading(Relation.BOTH_STAND, 0.6, "the opposite, of another thing or occasion")
     return Reading(Relation.CONFLICTS, 0.6, reason + ", with a condition")
+
+
+def _two_moments(told: Clause, known: Clause, part: Segment) -> bool:
+    """Return whether opposite verbs tell of two moments of one thing (opens at nine, closes at nine), or of give and take.
+
+    A beginning and an end stand beside each other where a time or place is told with them; a bare `runs`, `stops` is a state.
+    """
+    if any(clause.passive or clause.copular for clause in (told, known)):
+        return False
+    verbs = {told.verb or "", known.verb or ""}
+    if any(i.region != "v" for i in part.items):
+        return False
+    if verbs <= _EXCHANGES:
+        return True
+    return verbs <= _MOMENTS and all(any(t.low in w.PREPOSITIONS for t in clause.tail) for clause in (told, known))
+
+
+_MOMENTS: Final = w.words(
+    "start begin open end finish close shut stop conclude arrive depart leave enter exit land launch rise fall set board"
+)
+_EXCHANGES: Final = w.words("buy sell lend borrow give take send receive import export upload download load unload")
 
 
 def _new_amount(part: Segment) -> bool:

@@ -42,7 +42,9 @@ def swapped(told: Clause, known: Clause, ours: tuple[Item, ...], theirs: tuple[I
 
 
 def _compares(tail: tuple[Token, ...]) -> bool:
-    return any(t.low in ("than", "ahead", "above", "below", "behind") for t in tail)
+    """Return whether two are set against each other; `thirty days ahead` sets nobody against anybody."""
+    last = len(tail) - 1
+    return any(t.low in ("than", "ahead", "above", "below", "behind") and index < last for index, t in enumerate(tail))
 
 
 def _turned_around(mine: tuple[Token, ...], theirs: tuple[Token, ...]) -> bool:
