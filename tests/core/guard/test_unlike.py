@@ -19,6 +19,8 @@ HELD = [
     ("The lid of the kettle is cracked.", "The kettle is cracked."),
     ("The back door of the mill is painted green.", "The mill is painted green."),
     ("The child's coat is wet.", "The children's coat is wet."),
+    ("Omar's landlord owes him two months of rent.", "Omar owes his landlord two months of rent."),
+    ("Julia's best friend moved to Denver.", "Julia moved to Denver with her best friend."),
     # another occasion, another one, a habit
     ("The nightly build failed on main.", "The nightly build failed on main again."),
     ("Bea adopted a dog from the shelter.", "Bea adopted another dog from the shelter."),
@@ -42,6 +44,13 @@ HELD = [
     # a question for something else
     ("How do I enable the cache?", "Why do I enable the cache?"),
     ("Where is the spare key?", "Who has the spare key?"),
+    # what is only told, wished, offered or forgotten, and who stands in for another
+    ("Ruth paid the fine.", "Ruth offered to pay the fine."),
+    ("Ruth forgot to pay the rent.", "Ruth paid the rent."),
+    ("Ruth said she would call the bank.", "Ruth called the bank."),
+    ("Ruth wishes she had a boat.", "Ruth has a boat."),
+    ("Ruth doubts that the plan works.", "Ruth thinks that the plan works."),
+    ("The deputy director signs the contracts.", "The director signs the contracts."),
     # names of which one is part of the other
     ("The billing-job depends on Redis.", "The billing-jobs depends on Redis."),
     ("Ida's mother-in-law lives in Turku.", "Ida's mother lives in Turku."),
@@ -53,6 +62,7 @@ HELD = [
     ("The glob is *.py.", "The glob is **/*.py."),
     ("Press Ctrl+Shift+T to reopen.", "Press Ctrl+T to reopen."),
     ("The code is in acme/web.", "The code is in web/acme."),
+    ("The entry point is src/Main.py.", "The entry point is src/main.py."),
     # other languages: order, small words, endings, what is left out in the midst
     ("Anna hat Peter angerufen.", "Peter hat Anna angerufen."),
     ("Ich fahre mit dem Zug nach Wien.", "Ich fahre mit dem Zug von Wien."),
@@ -83,6 +93,7 @@ SAME = [
     ("The pump was repaired by Olga.", "Olga repaired the pump."),
     ("Ravi and Elin run the bakery.", "Elin and Ravi run the bakery."),
     ("On Monday the crew paints the hull.", "The crew paints the hull on Monday."),
+    ("The seat of Norvia is Tessel.", "Tessel is the seat of Norvia."),
     ("Nina is Jonas's manager.", "Nina is the manager of Jonas."),
     ("A group of people is waiting at the gate.", "People are waiting at the gate."),
     ("The kiosk is near the station.", "The kiosk is close to the station."),

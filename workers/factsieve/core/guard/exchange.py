@@ -23,6 +23,9 @@ _JOINING: Final = _words(
     " 、 或"
 )
 """What stands between two that may be named in either order."""
+_COPULAS: Final = _words("is was are were ist war sind est era es fue è é は 是")
+_NO_ONE: Final = _words("a an all every any each some no ein eine alle jeder un une tout tous una todo todos")
+"""Whoever is the treasurer, the treasurer is he; what is a square is a rectangle, and not the other way round."""
 _LETTERS: Final = re.compile(r"[^\W_]")
 _DETERMINERS: Final = _words("a an the my your his her its our their this that every each no")
 _LONGEST: Final = 60
@@ -52,7 +55,8 @@ def exchanged(ours: tuple[str, ...], theirs: tuple[str, ...], candidate: Feature
     if around is not None:
         first, middle, last = around
         alike = candidate.language not in _VERB_SECOND or len(first) == len(last)
-        if _JOINING.isdisjoint(middle) and alike:
+        named = len(middle) == 1 and middle[0] in _COPULAS and _NO_ONE.isdisjoint((*first, *last))
+        if _JOINING.isdisjoint(middle) and alike and not named:
             return Finding("role_order", " ".join(one)[:80], " ".join(other)[:80])
         return None
     if candidate.language == "en" and (

@@ -47,8 +47,15 @@ def _bare(folded: str) -> list[str]:
 
 def _path_in_other_case(candidate: Features, stored: Features) -> Finding | None:
     """Find `src/Main.py` against `src/main.py`: file systems tell them apart, unlike hosts."""
+    if "://" in candidate.folded:
+        return None
     for ours, theirs in zip(candidate.values, stored.values, strict=False):
         a, b = ours.excerpt, theirs.excerpt
-        if ours.family == "identifier" and a != b and a.casefold() == b.casefold() and "/" in a and "://" not in a:
+        if (
+            ours.family == "identifier"
+            and a != b
+            and a.casefold() == b.casefold()
+            and f"/{a.casefold()}" in candidate.folded
+        ):
             return Finding("identifier", a, b)
     return None

@@ -95,7 +95,7 @@ def _freed(text: Features, other: Features, key: str) -> bool:
     there = next(i for i, word in enumerate(other.words) if word.key == key and word.owner)
     if at < 0 or names[at].role == "r":
         return False
-    owned = {word.key for word in other.words[there + 1 : there + 4]}
+    owned = {word.key for word in other.words[there + 1 : there + 2]}
     if at + 1 < len(names) and names[at + 1].key in owned and names[at].role != "n":
         return False
     tokens = text.folded.split()

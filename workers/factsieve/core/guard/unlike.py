@@ -21,6 +21,10 @@ from factsieve.core.guard.stems import PARTICIPLES, base_form
 _TOKEN: Final = re.compile(r"[^\s.,;:!?\"()\[\]]+")
 
 
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
 class Place(NamedTuple):
     """The one stretch in which two texts differ, with the word before it and the word behind it; empty where there is none."""
 
@@ -51,6 +55,7 @@ def last_look(candidate: Features, stored: Features) -> Finding | None:
         or _other_doer(ours, theirs, candidate, stored)
         or _occasion(ours, theirs, place)
         or _asks_otherwise(ours, theirs, candidate, stored)
+        or _told(place)
         or _one_place(place)
     )
 
@@ -103,12 +108,10 @@ def _occasion(ours: tuple[str, ...], theirs: tuple[str, ...], place: Place) -> F
     return None
 
 
-_OTHER: Final = frozenset(
-    ("again", "another", "other", "different", "twice", "anew", "replacement", "follow-up", "additional")
-)
+_OTHER: Final = _words("again another other different twice anew replacement follow-up additional")
 """Words of one more occasion, or of another one of a kind."""
-_HABIT: Final = frozenset(("every", "always", "usually", "often", "regularly", "constantly", "keeps", "keep", "kept"))
-_ALL: Final = frozenset(("each", "all", "any"))
+_HABIT: Final = _words("every always usually often regularly constantly keeps keep kept")
+_ALL: Final = _words("each all any")
 _SMALL: Final = 4
 """Longer stretches that differ are rewording."""
 
@@ -125,7 +128,32 @@ def _asks_otherwise(
     return None
 
 
-_ASKS_FOR: Final = frozenset(("how", "why", "when", "where", "who"))
+_ASKS_FOR: Final = _words("how why when where who")
+
+
+def _told(place: Place) -> Finding | None:
+    """Find what one text states and the other only tells as said, wished, offered or forgotten; and who stands in for another."""
+    if max(len(place.ours), len(place.theirs)) > _FEW:
+        return None
+    for one, other in ((place.ours, place.theirs), (place.theirs, place.ours)):
+        if _DOUBTS.intersection(one) and _DOUBTS.isdisjoint(other):
+            return Finding("hedge", " ".join(place.ours)[:80], " ".join(place.theirs)[:80])
+        words = _HELD_BACK.intersection(one)
+        if words and _HELD_BACK.isdisjoint(other) and one[0] in words | _BEFORE_IT:
+            return Finding("hedge", " ".join(place.ours)[:80], " ".join(place.theirs)[:80])
+    return None
+
+
+_FEW: Final = 5
+_BEFORE_IT: Final = _words("he she it they the a an his her their once also still never")
+_DOUBTS: Final = _words("doubt doubts doubted")
+_HELD_BACK: Final = _words(
+    "said says say claimed claims thinks thought believes believed hopes hoped wishes wished wish dreamt dreamed"
+    " dreams imagines imagined offered offers promised promises forgot forgets vowed agreed decided intends"
+    " intended asked told rumour rumor supposedly deputy vice assistant acting interim honorary cancelled canceled"
+    " would-be"
+)
+"""Words after which nothing is yet done or known, or that name another than the one they stand before."""
 
 
 def _one_place(place: Place) -> Finding | None:
@@ -192,11 +220,11 @@ def _compound(one: str, other: str) -> bool:
     return one.startswith(other + "-") or ("-" in other and (one == other + "s" or other == one + "s"))
 
 
-_BECOMING: Final = frozenset(("become", "becomes", "becoming", "became", "getting"))
-_GETS: Final = frozenset(("get", "gets", "got", "grows", "grew", "turns", "turned", "went", "goes"))
-_HAVE: Final = frozenset(("has", "have", "had"))
-_WERE: Final = frozenset(("was", "were", "formerly", "previously", "once", "former"))
-_MODAL: Final = frozenset(("can", "could", "should", "would", "shall"))
+_BECOMING: Final = _words("become becomes becoming became getting")
+_GETS: Final = _words("get gets got grows grew turns turned went goes")
+_HAVE: Final = _words("has have had")
+_WERE: Final = _words("was were formerly previously once former")
+_MODAL: Final = _words("can could should would shall")
 _WHERE: Final = {
     phrase: place
     for place, phrases in {
