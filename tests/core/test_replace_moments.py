@@ -21,6 +21,7 @@ STANDS = [
     ("The lease starts on 1 May.", "The lease ends on 1 May."),
     ("The kiosk opens at nine.", "The kiosk closes at nine."),
     ("The ferry leaves from pier 3.", "The ferry arrives at pier 3."),
+    ("The crate goes to the attic.", "The crate comes from the attic."),
     # both sides of an exchange
     ("Ida buys grain in May.", "Ida sells grain in May."),
     ("The mill imports flax.", "The mill exports flax."),
@@ -36,6 +37,8 @@ STANDS = [
     ("Piet works at Norvia.", "Piet left Tessel."),
     # accustomed to it now, and a habit that is over
     ("Ben is used to smoking in the yard.", "Ben used to smoke in the yard."),
+    # the denial of another clause
+    ("Bram no longer believes that the plan works.", "Bram believes that the plan no longer works."),
     # a span of time sets nobody against anybody
     (
         "The landlord must notify the tenant thirty days ahead.",

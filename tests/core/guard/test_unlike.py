@@ -10,6 +10,7 @@ HELD = [
     ("Service A reads the topics of service B.", "Service B reads the topics of service A."),
     ("They sailed to Bergen via Stavanger.", "They sailed to Stavanger via Bergen."),
     ("Call move(src, dst) first.", "Call move(dst, src) first."),
+    ("Grandma visited us at Easter.", "We visited Grandma at Easter."),
     # a word that describes another thing
     ("The old captain with the dog sold the boat.", "The captain with the old dog sold the boat."),
     # whose it is, and which part
@@ -21,16 +22,22 @@ HELD = [
     ("The child's coat is wet.", "The children's coat is wet."),
     ("Omar's landlord owes him two months of rent.", "Omar owes his landlord two months of rent."),
     ("Julia's best friend moved to Denver.", "Julia moved to Denver with her best friend."),
+    ("The road to the lake is blocked.", "The lake is blocked."),
+    ("A friend of Dana's is a judge.", "Dana is a judge."),
     # another occasion, another one, a habit
     ("The nightly build failed on main.", "The nightly build failed on main again."),
     ("Bea adopted a dog from the shelter.", "Bea adopted another dog from the shelter."),
     ("Bea adopted a dog from the shelter.", "Bea adopted one more dog from the shelter."),
     ("The router rebooted during the night.", "The router reboots every night."),
     ("Kit joined Norvia as an engineer.", "Kit rejoined Norvia as an engineer."),
+    ("The cache was flushed after the deploy.", "The cache was flushed after each deploy."),
+    ("The first interview with Norvia went well.", "The interview with Norvia went well."),
     # where it is
     ("The spare key is in the drawer.", "The spare key is under the drawer."),
     ("The ladder is on the wall.", "The ladder is behind the wall."),
     ("The kiosk is next to the station.", "The kiosk is in the station."),
+    ("The note is on the fridge.", "The note is in the fridge."),
+    ("The trail goes over the pass.", "The trail goes around the pass."),
     ("The letter came from Ida.", "The letter came for Ida."),
     # a state, and what leads to it or is over
     ("The valve is closed.", "The valve is being closed."),
@@ -41,6 +48,12 @@ HELD = [
     ("Karl smokes.", "Karl used to smoke."),
     ("When does the shop open?", "When did the shop open?"),
     ("Max swims.", "Max can swim."),
+    ("The bridge is closed.", "The bridge is closing."),
+    ("Bram moved to Ghent.", "Bram is moving to Ghent."),
+    ("The contract is signed.", "The contract is to be signed."),
+    ("Lotte may sell the boat.", "Lotte may have sold the boat."),
+    ("Lotte called her dad on Sunday.", "Lotte calls her dad on Sundays."),
+    ("Lotte had the job at Norvia.", "Lotte got the job at Norvia."),
     # a question for something else
     ("How do I enable the cache?", "Why do I enable the cache?"),
     ("Where is the spare key?", "Who has the spare key?"),
@@ -51,8 +64,13 @@ HELD = [
     ("Ruth wishes she had a boat.", "Ruth has a boat."),
     ("Ruth doubts that the plan works.", "Ruth thinks that the plan works."),
     ("The deputy director signs the contracts.", "The director signs the contracts."),
+    ("Lotte suggested selling the boat.", "Lotte is selling the boat."),
+    ("In the story, the captain drowns.", "The captain drowns."),
+    # the denial of another clause
+    ("Bram didn't say that he is ill.", "Bram said that he isn't ill."),
     # names of which one is part of the other
     ("The billing-job depends on Redis.", "The billing-jobs depends on Redis."),
+    ("Ask team Falcon for the key.", "Ask team Falcons for the key."),
     ("Ida's mother-in-law lives in Turku.", "Ida's mother lives in Turku."),
     # sign by sign
     ("The button is labelled 'Save'.", "The button is labelled 'Saved'."),
@@ -91,6 +109,8 @@ def test_the_same_words_do_not_always_say_the_same(stored: str, candidate: str) 
 
 SAME = [
     ("The pump was repaired by Olga.", "Olga repaired the pump."),
+    ("The parcel was sent on Monday.", "The parcel has been sent on Monday."),
+    ("Team Kestrel maintains the gateway.", "The gateway is maintained by team Kestrel."),
     ("Ravi and Elin run the bakery.", "Elin and Ravi run the bakery."),
     ("On Monday the crew paints the hull.", "The crew paints the hull on Monday."),
     ("The seat of Norvia is Tessel.", "Tessel is the seat of Norvia."),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final
 
 from factsieve.core.guard.model import Features, Finding
@@ -34,7 +35,9 @@ _LONGEST: Final = 60
 
 def exchanged(ours: tuple[str, ...], theirs: tuple[str, ...], candidate: Features, stored: Features) -> Finding | None:
     """Return a finding where two pieces changed places around a third, or where a word describes another thing than before."""
-    if candidate.language in _UNSPACED:
+    if candidate.language == "en":
+        ours, theirs = _bare(ours), _bare(theirs)
+    elif candidate.language in _UNSPACED:
         ours, theirs = _characters(candidate.folded), _characters(stored.folded)
     if (
         candidate.language in _FREE_ORDER
@@ -64,6 +67,15 @@ def exchanged(ours: tuple[str, ...], theirs: tuple[str, ...], candidate: Feature
     ):
         return Finding("role_order", " ".join(one)[:80], " ".join(other)[:80])
     return None
+
+
+@lru_cache(maxsize=4096)
+def _bare(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words with every pronoun in its first form: who visits us may be visited by us."""
+    return tuple(_FIRST_FORMS.get(token, token) for token in tokens)
+
+
+_FIRST_FORMS: Final = {"us": "we", "me": "i", "him": "he", "them": "they"}
 
 
 def _characters(folded: str) -> tuple[str, ...]:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from factsieve.core.guard.lexicon import FUNCTION, PRONOUNS
 from factsieve.core.guard.model import Features, Finding
-
-if TYPE_CHECKING:
-    from factsieve.core.guard.unlike import Place
+from factsieve.core.guard.oneplace import Place
 
 
 def _words(text: str) -> frozenset[str]:

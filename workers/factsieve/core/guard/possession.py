@@ -73,18 +73,22 @@ def _owned(text: Features, key: str) -> bool:
 
 
 def _is_part(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
-    """Return whether one text says `<part> of the` where the other has nothing, or an article."""
+    """Return whether one text says `<part> of the` where the other has nothing, or an article: `the road to the lake`, `the lake`."""
+    if part and whole and part[-1].removesuffix("'s") == whole[-1]:  # a friend of Dana's
+        part, whole = part[:-1], whole[:-1]
     if len(whole) > 1 or (whole and whole[0] not in _DETERMINERS):
         return False
     words = list(part)
     while words and words[-1] in _DETERMINERS:
         words.pop()
-    if len(words) < 2 or words[-1] != "of":
+    if len(words) < 2 or words[-1] not in _JOINS:
         return False
     named = [word for word in words[:-1] if word not in _DETERMINERS]
-    return 0 < len(named) <= _LONGEST and _AMOUNTS.isdisjoint(named)
+    return 0 < len(named) <= _LONGEST and _AMOUNTS.isdisjoint(named) and not _VERBS.intersection(named)
 
 
+_JOINS: Final = _words("of to in at on from for near behind under between beside")
+_VERBS: Final = _words("is are was were be been being has have had do does did can will not no and or but")
 _LONGEST: Final = 3
 
 

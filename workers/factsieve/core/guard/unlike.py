@@ -7,47 +7,32 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Final
 
+from factsieve.core.guard.aspect import aspect_finding
 from factsieve.core.guard.exchange import exchanged
 from factsieve.core.guard.foreign import foreign_finding
 from factsieve.core.guard.lexicon import BE
 from factsieve.core.guard.literal import literal_finding
 from factsieve.core.guard.model import Features, Finding
+from factsieve.core.guard.oneplace import SMALL, Place, place_of_change, tokens_of
+from factsieve.core.guard.placing import placing_finding
 from factsieve.core.guard.possession import owner_finding
-from factsieve.core.guard.stems import PARTICIPLES, base_form
-
-_TOKEN: Final = re.compile(r"[^\s.,;:!?\"()\[\]]+")
 
 
 def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-class Place(NamedTuple):
-    """The one stretch in which two texts differ, with the word before it and the word behind it; empty where there is none."""
-
-    ours: tuple[str, ...]
-    theirs: tuple[str, ...]
-    before: str
-    behind: str
-
-
-@lru_cache(maxsize=4096)
-def _tokens(folded: str) -> tuple[str, ...]:
-    return tuple(_TOKEN.findall(folded))
-
-
 def last_look(candidate: Features, stored: Features) -> Finding | None:
     """Return what keeps two texts apart of which nothing else does: asked only where a skip would be allowed."""
     if candidate.language != stored.language or "sha256:" in (candidate.folded[:7], stored.folded[:7]):
         return None
-    ours, theirs = _tokens(candidate.folded), _tokens(stored.folded)
+    ours, theirs = tokens_of(candidate.folded), tokens_of(stored.folded)
     found = literal_finding(candidate, stored) or exchanged(ours, theirs, candidate, stored)
     if found is not None:
         return found
-    place = _place(ours, theirs)
+    place = place_of_change(ours, theirs)
     if candidate.language != "en":
         return foreign_finding(place, candidate, stored)
     return (
@@ -56,23 +41,12 @@ def last_look(candidate: Features, stored: Features) -> Finding | None:
         or _occasion(ours, theirs, place)
         or _asks_otherwise(ours, theirs, candidate, stored)
         or _told(place)
-        or _one_place(place)
-    )
-
-
-def _place(ours: tuple[str, ...], theirs: tuple[str, ...]) -> Place:
-    least = min(len(ours), len(theirs))
-    head = 0
-    while head < least and ours[head] == theirs[head]:
-        head += 1
-    tail = 0
-    while tail < least - head and ours[-1 - tail] == theirs[-1 - tail]:
-        tail += 1
-    return Place(
-        ours[head : len(ours) - tail],
-        theirs[head : len(theirs) - tail],
-        ours[head - 1] if head else "",
-        ours[len(ours) - tail] if tail else "",
+        or _fiction(candidate, stored)
+        or _denied_elsewhere(candidate, stored)
+        or _other_name(candidate, stored)
+        or _other_one(place)
+        or placing_finding(place)
+        or aspect_finding(ours, theirs, place)
     )
 
 
@@ -94,7 +68,7 @@ def _other_doer(
 
 def _occasion(ours: tuple[str, ...], theirs: tuple[str, ...], place: Place) -> Finding | None:
     """Find another occasion, another one of a kind, or a habit, of which the stored text says nothing."""
-    small = max(len(place.ours), len(place.theirs)) <= _SMALL
+    small = max(len(place.ours), len(place.theirs)) <= SMALL
     for words, kind in ((_OTHER, "novelty"), (_HABIT, "quantifier")) if small else ():
         fresh = [word for word in place.ours if word in words]
         if fresh and (words | _ALL).isdisjoint(theirs) and (place.ours[:1] != ("each",)):
@@ -112,8 +86,6 @@ _OTHER: Final = _words("again another other different twice anew replacement fol
 """Words of one more occasion, or of another one of a kind."""
 _HABIT: Final = _words("every always usually often regularly constantly keeps keep kept")
 _ALL: Final = _words("each all any")
-_SMALL: Final = 4
-"""Longer stretches that differ are rewording."""
 
 
 def _asks_otherwise(
@@ -150,109 +122,74 @@ _DOUBTS: Final = _words("doubt doubts doubted")
 _HELD_BACK: Final = _words(
     "said says say claimed claims thinks thought believes believed hopes hoped wishes wished wish dreamt dreamed"
     " dreams imagines imagined offered offers promised promises forgot forgets vowed agreed decided intends"
-    " intended asked told rumour rumor supposedly deputy vice assistant acting interim honorary cancelled canceled"
-    " would-be"
+    " intended asked told rumour rumor supposedly suggested suggests proposed proposes needs willing eager joked jokes bets"
+    " fears feared considered deputy vice assistant acting interim honorary cancelled canceled would-be"
 )
 """Words after which nothing is yet done or known, or that name another than the one they stand before."""
 
 
-def _one_place(place: Place) -> Finding | None:
-    """Find where the one change turns the statement: another place, a becoming, another aspect or tense, what is only possible."""
-    ours, theirs = place.ours, place.theirs
-    if max(len(ours), len(theirs)) > _SMALL:
+def _fiction(candidate: Features, stored: Features) -> Finding | None:
+    """Find what one text tells of a story or a dream, and the other as it is."""
+    ours, theirs = _IN_A_STORY.match(candidate.folded), _IN_A_STORY.match(stored.folded)
+    if (ours is None) == (theirs is None):
         return None
-    excerpts = " ".join(ours)[:80], " ".join(theirs)[:80]
-    here, there = _WHERE.get(" ".join(ours)), _WHERE.get(" ".join(theirs))
-    if here and there and (there in _ELSEWHERE.get(here, ()) or here in _ELSEWHERE.get(there, ())):
-        return Finding("direction", *excerpts)
-    for one, other in ((ours, theirs), (theirs, ours)):
-        if "being" in one and tuple(word for word in one if word != "being") == other:
-            return Finding("tense", *excerpts)
-        if _BECOMING.intersection(one) and not _BECOMING.intersection(other):
-            return Finding("tense", *excerpts)
-        if set(one) & _GETS and other and other[0] in BE and len(one) == len(other) == 1 and not _done(place.behind):
-            return Finding("tense", *excerpts)
-        if (
-            one[:1]
-            and one[0] in _HAVE
-            and other[:1]
-            and other[0] in BE
-            and other[-1].endswith("ing")
-            and len(other) > 1
-        ):
-            return Finding("tense", *excerpts)
-        if one[:2] == ("used", "to") and len(other) == 1 and other[0] not in _WERE and place.before not in BE:
-            return Finding("tense", *excerpts)
-        if one[:1] and one[0] in _MODAL and len(one) == 2 and len(other) == 1 and _same_verb(other[0], one[1]):
-            return Finding("modality", *excerpts)
-        if len(one) == len(other) == 1 and _today_and_then(one[0], other[0]):
-            return Finding("tense", *excerpts)
-        if len(one) == len(other) == 1 and "-" in one[0] and _compound(one[0], other[0]):
+    return Finding("hedge", ours[0] if ours else "", theirs[0] if theirs else "")
+
+
+_IN_A_STORY: Final = re.compile(
+    r"in (?:the|a|an|my|his|her|their|our|your|this|that|one) (?:\w+ )?"
+    r"(?:story|tale|book|novel|film|movie|play|dream|game|song|joke|episode)\b"
+)
+
+
+def _denied_elsewhere(candidate: Features, stored: Features) -> Finding | None:
+    """Find the same words with the denial in another clause: `did not say that he is ill`, `said that he is not ill`."""
+    ours, theirs = candidate.negations, stored.negations
+    if (
+        len(ours) != 1
+        or len(theirs) != 1
+        or ours[0][1] == theirs[0][1]
+        or sorted(candidate.keys) != sorted(stored.keys)
+    ):
+        return None
+    if not _CLAUSE.search(candidate.folded) or not _CLAUSE.search(stored.folded):
+        return None
+    return Finding("negation", " ".join(ours[0]), " ".join(theirs[0]))
+
+
+_CLAUSE: Final = re.compile(r"\b(?:that|if|whether|because)\b")
+
+
+def _other_name(candidate: Features, stored: Features) -> Finding | None:
+    """Find two names of which one is the plural of the other: `team Falcon`, `team Falcons`."""
+    if candidate.keys != stored.keys:
+        return None
+    for one, other in zip(candidate.words, stored.words, strict=False):
+        if one.role == other.role == "n" and one.key == other.key and one.owner == other.owner:
+            a, b = one.surface, other.surface
+            if a != b and (a == b + "s" or b == a + "s"):
+                return Finding("entity", a, b)
+    return None
+
+
+def _other_one(place: Place) -> Finding | None:
+    """Find the first of several, each of them, or a hyphened name of which the other is a part."""
+    excerpts = " ".join(place.ours)[:80], " ".join(place.theirs)[:80]
+    for one, other in ((place.ours, place.theirs), (place.theirs, place.ours)):
+        if len(one) != 1:
+            continue
+        if one[0] in _ORDER and not other:
+            return Finding("novelty", *excerpts)
+        if one[0] == "each" and other in (("the",), ("a",), ("an",)):
+            return Finding("quantifier", *excerpts)
+        if len(other) == 1 and "-" in one[0] and _compound(one[0], other[0]):
             return Finding("identifier", *excerpts)
     return None
 
 
-def _done(word: str) -> bool:
-    return word.endswith("ed") or word in PARTICIPLES
-
-
-def _same_verb(told: str, base: str) -> bool:
-    """Return whether `told` is a finite form of the verb `base`: swims, swam, tries."""
-    return told != base and (
-        base_form(told) == base or told in (base + "s", base + "es", base + "ed", base + "d", base[:-1] + "ies")
-    )
-
-
-def _today_and_then(now: str, then: str) -> bool:
-    """Return whether one word is the present of a verb and the other its simple past: works, worked; sells, sold; does, did."""
-    if now == then or not now.endswith("s"):
-        return False
-    bases = {now[:-1], now[:-2], now[:-3] + "y"} | {base_form(now)}
-    if base_form(then) != then:
-        return not then.endswith("s") and base_form(then) in bases
-    return then.endswith("ed") and (
-        then[:-2] in bases or then[:-1] in bases or then[:-3] + "y" in bases or then[:-3] in bases
-    )
+_ORDER: Final = _words("first second third fourth fifth next last final initial previous latest")
 
 
 def _compound(one: str, other: str) -> bool:
     """Return whether a hyphened name is another's: `user-service`, `user-services`; `mother-in-law`, `mother`."""
     return one.startswith(other + "-") or ("-" in other and (one == other + "s" or other == one + "s"))
-
-
-_BECOMING: Final = _words("become becomes becoming became getting")
-_GETS: Final = _words("get gets got grows grew turns turned went goes")
-_HAVE: Final = _words("has have had")
-_WERE: Final = _words("was were formerly previously once former")
-_MODAL: Final = _words("can could should would shall")
-_WHERE: Final = {
-    phrase: place
-    for place, phrases in {
-        "in": ("in", "inside", "within", "in the"),
-        "on": ("on", "on top of", "atop"),
-        "under": ("under", "beneath", "below", "underneath"),
-        "behind": ("behind",),
-        "front": ("in front of",),
-        "near": ("near", "next to", "beside", "close to", "by", "opposite", "across from"),
-        "between": ("between",),
-        "with": ("with",),
-        "without": ("without",),
-        "from": ("from",),
-        "for": ("for",),
-        "to": ("to",),
-        "through": ("through",),
-        "around": ("around",),
-    }.items()
-    for phrase in phrases
-}
-"""Where small words put a thing. Words of one place say much the same."""
-_ELSEWHERE: Final = {
-    "in": ("under", "behind", "front", "near", "between", "without"),
-    "on": ("under", "behind", "front", "between"),
-    "under": ("behind", "front", "near"),
-    "behind": ("front", "near"),
-    "with": ("between", "without", "for"),
-    "from": ("for", "to"),
-    "through": ("around",),
-}
-"""Places that exclude each other."""

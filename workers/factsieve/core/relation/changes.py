@@ -132,6 +132,8 @@ def explicit_change(candidate: str, stored: str) -> Change | None:
     if clause.verb is None or clause.negated or (clause.tense in ("past", "perfect") and not clause.passive):
         return None
     ours = [t.low for t in told.tokens]
+    if sorted(ours) == sorted(t.low for t in clause.tokens):
+        return None  # the same words in another order tell of no change
     theirs = [t for t in _main_part(clause) if t.low not in _LIGHT_HERE]
     missing = [t for t in theirs if not any(_alike(o, t.low) for o in ours)]
     head = {t.low for t in clause.head}

@@ -27,6 +27,8 @@ def denial(
         return None
     if len(turned) > 1:
         return None
+    if denied and sorted(t.low for t in told.tokens) == sorted(t.low for t in known.tokens):
+        return Reading(Relation.BOTH_STAND, 0.6, "the denial is of another clause")
     if turned and not denied and _two_moments(told, known, turned[0]):
         return Reading(Relation.BOTH_STAND, 0.85, "a beginning and an end, or both sides of an exchange")
     if denied and turned:
@@ -74,7 +76,7 @@ def _two_moments(told: Clause, known: Clause, part: Segment) -> bool:
 
 
 _MOMENTS: Final = w.words(
-    "start begin open end finish close shut stop conclude arrive depart leave enter exit land launch rise fall set board"
+    "start begin open end finish close shut stop conclude arrive depart leave enter exit come go land launch rise fall set board"
 )
 _EXCHANGES: Final = w.words("buy sell lend borrow give take send receive import export upload download load unload")
 
