@@ -24,7 +24,23 @@ HELD = [
     # what one has, and what one wants, has ordered or has no more
     ("Runa has a new bicycle.", "Runa ordered a new bicycle.", "modality"),
     ("Runa needs a new bicycle.", "Runa has a new bicycle.", "modality"),
-    # one of them, and all of them
+    # one of them, and all of them; all, and only some
+    ("The berth is free for members.", "The berth is free for everyone.", "quantifier"),
+    ("Both keys open the hatch.", "Either key opens the hatch.", "quantifier"),
+    ("Over half of the seals were replaced.", "Half of the seals were replaced.", "direction"),
+    ("Dozens of seals were replaced.", "A dozen seals were replaced.", "quantifier"),
+    ("The pump rests on odd days.", "The pump rests on even days.", "quantifier"),
+    # what was done, and what was only tried or asked; what will be, and what is likely
+    ("Runa sold the van.", "Runa tried to sell the van.", "hedge"),
+    ("Runa was asked to sell the van.", "Runa sold the van.", "hedge"),
+    ("Runa will sell the van.", "Runa will probably sell the van.", "quantifier"),
+    # what need not be, and what must not
+    ("The hatch need not be closed.", "The hatch must not be closed.", "modality"),
+    ("You needn't restart the server.", "You mustn't restart the server.", "modality"),
+    # for how long, after how long, and how often
+    ("The berth is free for two hours.", "The berth is free in two hours.", "direction"),
+    ("The filter is changed every 500 hours.", "The filter is changed after 500 hours.", "quantifier"),
+    ("Restart the server before the update.", "Restart the server before and after the update.", "direction"),
     ("Send the minutes to Ada and Ole.", "Send the minutes to Ada or Ole.", "quantifier"),
     # another form of one word: tense, degree
     ("Runa teaches pottery.", "Runa taught pottery.", "tense"),

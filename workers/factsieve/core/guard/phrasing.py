@@ -29,20 +29,69 @@ def whole_findings(candidate: Features, stored: Features) -> list[Finding]:
         found.append(Finding("negation", *_denials(candidate, stored)))
     if candidate.values and stored.values and (turned := _turned_span(candidate, stored)):
         found.append(turned)
-    if len(candidate.words) >= _SHORT:
-        return found
-    for whole, part in ((candidate, stored), (stored, candidate)):
-        both = _whole(whole) or "both" in whole.marked.get("quantifier", ())
-        if both and not _whole(part) and _PART_OF.search(part.folded) and not _PART_OF.search(whole.folded):
-            found.append(Finding("quantifier", *(("all", "part of") if whole is candidate else ("part of", "all"))))
+    if len(candidate.words) < _SHORT:
+        found += [*_shares(candidate, stored), *_allowed(candidate, stored), *_told(candidate, stored)]
+    return found
+
+
+def _shares(candidate: Features, stored: Features) -> list[Finding]:
+    """Find the whole against a part of it, one against one of several, both against either of two, a dozen against dozens."""
+    found = []
+    ours, theirs = candidate.folded, stored.folded
+    for one, other, order in ((candidate, stored, 1), (stored, candidate, -1)):
+        marks, others = one.marked.get("quantifier", {}), other.marked.get("quantifier", {})
+        both = "both" in marks
+        if (
+            (both or "all" in marks)
+            and "all" not in others
+            and _PART_OF.search(other.folded)
+            and not _PART_OF.search(one.folded)
+        ):
+            found.append(Finding("quantifier", *("all", "part of")[::order]))
+        denied = candidate.negations or stored.negations
+        if both and "both" not in others and not denied and "either " in other.folded and "either " not in one.folded:
+            found.append(Finding("quantifier", *("both", "either")[::order]))
+    if (" of " in ours or " of " in theirs) and bool(_DOZENS.search(ours)) != bool(_DOZENS.search(theirs)):
+        found.append(Finding("quantifier", _said(_DOZENS, ours), _said(_DOZENS, theirs)))
     if bool(_AMONG.search(ours)) != bool(_AMONG.search(theirs)) and _MOST.search(ours) and _MOST.search(theirs):
-        found.append(Finding("quantifier", *(("one of", "") if _AMONG.search(ours) else ("", "one of"))))
+        found.append(Finding("quantifier", _said(_AMONG, ours), _said(_AMONG, theirs)))
+    return found
+
+
+def _allowed(candidate: Features, stored: Features) -> list[Finding]:
+    """Find what need not be against what must not."""
+    if not candidate.negations or not stored.negations:
+        return []
+    ours, theirs = candidate.folded, stored.folded
+    for one, other in ((ours, theirs), (theirs, ours)):
+        if _FREE.search(one) and not _FREE.search(other) and _BANNED.search(other):
+            return [
+                Finding(
+                    "modality",
+                    _said(_FREE, ours) or _said(_BANNED, ours),
+                    _said(_FREE, theirs) or _said(_BANNED, theirs),
+                )
+            ]
+    return []
+
+
+def _told(candidate: Features, stored: Features) -> list[Finding]:
+    """Find what was done against what was only tried or asked, what will be against what has been, more than against as much as."""
+    found = []
+    ours, theirs = candidate.folded, stored.folded
+    if (" to " in ours) != (" to " in theirs) and (_INDUCED.search(ours) or _INDUCED.search(theirs)):
+        found.append(Finding("hedge", _said(_INDUCED, ours), _said(_INDUCED, theirs)))
     future, other = "future" in candidate.marked.get("modality", ()), "future" in stored.marked.get("modality", ())
     if future != other and _HAS_BEEN.search(theirs if future else ours):
         found.append(Finding("tense", *(("will", "has been") if future else ("has been", "will"))))
     if (" than " in ours) != (" than " in theirs) and _AS_AS.search(ours if " than " in theirs else theirs):
         found.append(Finding("direction", *(("than", "as") if " than " in ours else ("as", "than"))))
     return found
+
+
+def _said(pattern: re.Pattern[str], text: str) -> str:
+    found = pattern.search(text)
+    return found[0].strip() if found else ""
 
 
 def _turned_span(candidate: Features, stored: Features) -> Finding | None:
@@ -101,4 +150,15 @@ _SHORT: Final = 10
 _AMONG: Final = re.compile(r"\b(?:one of|among) ")
 _MOST: Final = re.compile(r"\b(?:most|least|best|worst|first|last|\w{2,}est)\b")
 _HAS_BEEN: Final = re.compile(r"\b(?:has|have) (?:already |now )?been\b")
+_FREE: Final = re.compile(
+    r"\b(?:need not|needn't|(?:do|does)(?:n't| not) (?:need|have) to|not (?:required|obliged|needed|necessary))\b"
+)
+_BANNED: Final = re.compile(
+    r"\b(?:must not|mustn't|may not|cannot|can't|can not|should not|shouldn't|not (?:allowed|permitted))\b"
+)
+_INDUCED: Final = re.compile(
+    r"\b(?:try|tries|tried|trying|attempt(?:s|ed|ing)?|asked|told|invited|ordered|urged|supposed|meant|encouraged) to\b"
+)
+"""What was only tried, or only asked of somebody: `tried to sell`, `sold`."""
+_DOZENS: Final = re.compile(r"\b(?:tens|dozens|scores|hundreds|thousands|millions) of\b")
 _AS_AS: Final = re.compile(r"\bas (?!well|soon|long|far|if|though)[^\s,;]+ as\b")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from factsieve.core.guard.edits import Edit
-from factsieve.core.guard.lexicon import ATTITUDES, BE, FUNCTION, WEAKENING, WISHING
+from factsieve.core.guard.lexicon import ATTITUDES, BE, FUNCTION, RELATING, WEAKENING, WISHING
 from factsieve.core.guard.model import Features, Finding
 from factsieve.core.guard.quantities import NUMBER_WORDS
 from factsieve.core.guard.scales import SCALES
@@ -17,8 +17,25 @@ from factsieve.core.guard.stems import is_past_of
 
 _VAGUE: Final = frozenset(("some", "several"))
 _TWO: Final = frozenset(("two", "both"))
-_JOINING: Final = frozenset(("and", "or"))
-_ADDING: Final = frozenset(("more", "less", "too", "enough", "part", "sometimes", "occasionally", "always"))
+_EXCHANGED: Final = (frozenset(("and", "or")), frozenset(("odd", "even")))
+_ADDING: Final = frozenset(
+    (
+        "more",
+        "less",
+        "too",
+        "enough",
+        "part",
+        "sometimes",
+        "occasionally",
+        "always",
+        "probably",
+        "likely",
+        "presumably",
+        "possibly",
+        "perhaps",
+        "even",
+    )
+)
 """Words of degree, frequency or share that say more by standing beside what both texts say."""
 _HAVING: Final = frozenset(("has", "have", "had", "got", "owns", "own", "possesses"))
 _PER: Final = frozenset(("per", "a", "an", "each", "every", "apiece"))
@@ -98,9 +115,40 @@ def _is_number(word: str) -> bool:
 
 
 def _joined(edit: Edit) -> str:
-    """Return a kind where `and` stands for `or`."""
-    words = {*edit.ours, *edit.theirs}
-    return "quantifier" if len(edit.ours) == len(edit.theirs) == 1 and words == _JOINING else ""
+    """Return a kind where `and` stands for `or`, or what all are for what only some are: `everyone`, `members`."""
+    if len(edit.ours) == len(edit.theirs) == 1:
+        if frozenset((*edit.ours, *edit.theirs)) in _EXCHANGED:
+            return "quantifier"
+        for here, there in ((edit.ours[0], edit.theirs[0]), (edit.theirs[0], edit.ours[0])):
+            if here in _UNIVERSAL and there not in _DETERMINING:
+                return "quantifier"
+    return ""
+
+
+_UNIVERSAL: Final = frozenset(
+    ("all", "each", "every", "everyone", "everybody", "everything", "anyone", "anybody", "anything")
+)
+_DETERMINING: Final = _UNIVERSAL | frozenset(
+    (
+        "the",
+        "a",
+        "an",
+        "any",
+        "this",
+        "that",
+        "these",
+        "those",
+        "both",
+        "my",
+        "our",
+        "your",
+        "his",
+        "her",
+        "its",
+        "their",
+        "per",
+    )
+)
 
 
 def _possessed(ours: frozenset[str], theirs: frozenset[str]) -> str:
@@ -171,7 +219,9 @@ def _some_after_all(edit: Edit) -> bool:
 
 
 _WHEN: Final = tuple(
-    {at, put} for at in ("in", "on", "at", "with") for put in ("until", "till", "since", "before", "after")
+    {at, put}
+    for at in ("in", "on", "at", "with", "for", "every")
+    for put in ("until", "till", "since", "before", "after")
 )
 """At a time, and up to it or from it on."""
 
@@ -179,7 +229,11 @@ _WHEN: Final = tuple(
 def _put_elsewhere(edit: Edit) -> bool:
     """Return whether a preposition that puts things elsewhere came or went: `is normal`, `is above normal`."""
     words = (*edit.ours, *edit.theirs)
-    return len(words) == 1 and words[0] in _APART
+    if {*words} == {"for", "in"} and _is_number(edit.after or "-"):  # `for two hours`, `in two hours`
+        return True
+    if len(words) == 2 and not (edit.ours and edit.theirs) and words[0] in ("and", "or"):  # `before and after`
+        return words[1] in RELATING
+    return len(words) == 1 and (words[0] in _APART or (words[0] == "over" and edit.after in ("half", "a")))
 
 
 _APART: Final = frozenset(("above", "below", "under", "underneath", "beyond", "against", "near"))
