@@ -13,6 +13,7 @@ HELD = [
     ("Grandma visited us at Easter.", "We visited Grandma at Easter."),
     # a word that describes another thing
     ("The old captain with the dog sold the boat.", "The captain with the old dog sold the boat."),
+    ("Nils's old phone is in the drawer.", "Nils's phone is in the old drawer."),
     # whose it is, and which part
     ("My boss's cousin runs the museum.", "My cousin's boss runs the museum."),
     ("Jon's brother runs the bakery in Faro.", "Jon runs his brother's bakery in Faro."),
@@ -38,6 +39,7 @@ HELD = [
     ("The kiosk is next to the station.", "The kiosk is in the station."),
     ("The note is on the fridge.", "The note is in the fridge."),
     ("The trail goes over the pass.", "The trail goes around the pass."),
+    ("Yara lives on the third floor.", "Yara lives above the third floor."),
     ("The letter came from Ida.", "The letter came for Ida."),
     # a state, and what leads to it or is over
     ("The valve is closed.", "The valve is being closed."),
@@ -54,6 +56,7 @@ HELD = [
     ("Lotte may sell the boat.", "Lotte may have sold the boat."),
     ("Lotte called her dad on Sunday.", "Lotte calls her dad on Sundays."),
     ("Lotte had the job at Norvia.", "Lotte got the job at Norvia."),
+    ("Nils will start at Norvia.", "Nils started at Norvia."),
     # a question for something else
     ("How do I enable the cache?", "Why do I enable the cache?"),
     ("Where is the spare key?", "Who has the spare key?"),
@@ -93,6 +96,7 @@ HELD = [
     ("Учитель спросил ученика.", "Учителя спросил ученик."),
     ("Иван почти закончил отчёт.", "Иван закончил отчёт."),
     ("سافر أحمد من عمّان.", "سافر أحمد إلى عمّان."),
+    ("小李想去北京。", "小李去了北京。"),
     ("小王比小李高。", "小李比小王高。"),
     ("小王的哥哥住在上海。", "小王住在上海。"),
     ("犬が猫を追いかけた。", "猫が犬を追いかけた。"),

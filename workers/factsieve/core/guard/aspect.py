@@ -38,6 +38,7 @@ def _kind(one: tuple[str, ...], other: tuple[str, ...], place: Place) -> str:
         or (one[:2] == ("used", "to") and len(other) == 1 and other[0] not in _WERE and place.before not in BE)
         or (place.before in _MODALS and one[0] == "have" and "have" not in other)
         or (single and _today_and_then(one[0], other[0]))
+        or (one[0] == "will" and len(one) == 2 and len(other) == 1 and _past_of(other[0], one[1]))
     )
     if becoming or over or _goes_on(one, other, place):
         return "tense"
@@ -86,6 +87,10 @@ def _same_verb(told: str, base: str) -> bool:
     return told != base and (
         base_form(told) == base or told in (base + "s", base + "es", base + "ed", base + "d", base[:-1] + "ies")
     )
+
+
+def _past_of(told: str, base: str) -> bool:
+    return not told.endswith("s") and _same_verb(told, base)
 
 
 def _today_and_then(now: str, then: str) -> bool:

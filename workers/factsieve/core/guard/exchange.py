@@ -102,7 +102,7 @@ def _moved_description(one: Sequence[str], other: Sequence[str], head: int, tail
         return False
     if head == 0 or last + 1 > len(other) - 1 or word.endswith("ly") or word in _ADVERBS:
         return False
-    describes = one[head - 1] in _DETERMINERS and one[head + 1] not in _DETERMINERS
+    describes = (one[head - 1] in _DETERMINERS or one[head - 1].endswith("'s")) and one[head + 1] not in _DETERMINERS
     return describes and other[last - 1] not in _BE_FORMS and other[last + 1] != one[head + 1]
 
 

@@ -28,6 +28,7 @@ _MORE: Final = {
     "ja": ("また", "再び", "別の", "もう一"),
 }
 """Words of another occasion, in scripts without spaces."""
+_WISH: Final = {"zh": ("想", "打算"), "ja": ("たい", "つもり")}
 _ENDING: Final = {"ja": ("だった", "でした", "かった", "ました")}
 
 
@@ -87,6 +88,9 @@ def _unspaced(candidate: Features, stored: Features) -> Finding | None:
             return Finding(
                 "tense" if mark in _ENDING.get(candidate.language, ()) else "novelty", ours[:80], theirs[:80]
             )
+    for mark in _WISH[candidate.language]:
+        if (mark in ours) != (mark in theirs):
+            return Finding("modality", ours[:80], theirs[:80])
     of = "的" if candidate.language == "zh" else "の"
     longer, shorter = (theirs, ours) if len(theirs) > len(ours) else (ours, theirs)
     head = 0

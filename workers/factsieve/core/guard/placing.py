@@ -38,6 +38,7 @@ _WHERE: Final = {
         "along": ("along",),
         "across": ("across",),
         "at": ("at",),
+        "above": ("above",),
     }.items()
     for phrase in phrases
 }
@@ -47,7 +48,7 @@ _ELSEWHERE: Final = {
     "over": ("around", "through", "under"),
     "along": ("across", "through"),
     "in": ("on", "under", "behind", "front", "near", "between", "without"),
-    "on": ("under", "behind", "front", "between"),
+    "on": ("under", "behind", "front", "between", "above"),
     "under": ("behind", "front", "near"),
     "behind": ("front", "near"),
     "with": ("between", "without", "for"),
