@@ -79,7 +79,6 @@ def compare(candidate: Features, stored: Features) -> Comparison:
     if edit is not None:
         findings += edit_findings(edit, candidate, alignment)
         findings += small_findings(edit, candidate, stored)
-    findings += whole_findings(candidate, stored)
     findings += claims_more(candidate, len(stored.negations), alignment)
     findings += reach_findings(candidate, stored, alignment, missing)
     novelty += added
@@ -92,6 +91,8 @@ def compare(candidate: Features, stored: Features) -> Comparison:
         and not {v.canonical for v in candidate.values} & {v.canonical for v in stored.values}
     ):
         findings.append(Finding("coverage", candidate.folded[:80], stored.folded[:80]))
+    if not findings and not novelty:
+        findings += whole_findings(candidate, stored)
     if not findings and not novelty:
         last = last_look(candidate, stored)
         findings += [last] if last is not None else []
