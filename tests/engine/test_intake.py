@@ -64,15 +64,51 @@ def test_nothing_is_under_way_after_a_stop() -> None:
     """Whatever runs is cancelled, and has come to its end when the call returns."""
 
     async def main() -> None:
-        world = World(embedder=Gated())
-        engine = Engine(world.ports(outbox=Silent()), world.settings)
+        world, trouble = World(embedder=Gated()), list[Any]()
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: trouble.append(context))
+        engine = Engine(world.ports(outbox=Silent()), world.settings, on_failure=trouble.append)
         await engine.submit(world.record("alpha runs"), lambda: pytest.fail("acknowledged"))
         await engine.submit(world.raw(b"no json"), lambda: pytest.fail("acknowledged"))
         await settle()
         assert (engine.in_flight, engine.lanes) == (2, 1)
         await engine.stop()
+        await settle()
         assert (engine.in_flight, engine.lanes) == (0, 0)
+        assert trouble == [], "to be cancelled is no trouble"
         assert asyncio.all_tasks() - {asyncio.current_task()} == _batches(engine)
+
+    asyncio.run(main())
+
+
+def test_nothing_is_kept_of_what_is_done() -> None:
+    """A lane that has come to its end leaves nothing behind, and is no failure."""
+
+    async def main() -> None:
+        world, told = World(), list[BaseException | None]()
+        engine = Engine(world.ports(), world.settings, on_failure=told.append)
+        for number in range(3):
+            await engine.submit(world.record("alpha runs", namespace=f"n{number}"), lambda: None)
+        assert await engine.drain(None, 60.0)
+        await until(lambda: not engine.lanes)
+        await settle()
+        assert (len(engine._tasks), engine.in_flight, told) == (0, 0, [])
+        await engine.stop()
+
+    asyncio.run(main())
+
+
+def test_what_was_abandoned_is_not_waited_for_again() -> None:
+    """Its lane may hang on for as long as a service takes: the next time a partition is given up, there is nothing of ours left in it."""
+
+    async def main() -> None:
+        world = World(embedder=Gated())
+        engine = Engine(world.ports(), world.settings)
+        await engine.submit(world.record("alpha runs"), lambda: pytest.fail("acknowledged"))
+        await settle()
+        assert not await engine.drain([P0, P1], 0.0)
+        assert engine.lanes == 1
+        assert await engine.drain([P0, P1], 0.0)
+        await engine.stop()
 
     asyncio.run(main())
 
