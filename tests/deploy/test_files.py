@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from factsieve.assembly.memory import HUGE_PAGES
 from factsieve.assembly.settings import Settings, load_settings, setting_names, variable_of
 from factsieve.cli.topics import app as topics_app
 from factsieve.wire.topics import Topics
@@ -48,6 +49,13 @@ def test_no_file_names_a_setting_that_does_not_exist(path: Path) -> None:
     """Comments and scripts too."""
     named = set(re.findall(r"FACTSIEVE_[A-Z0-9_]*[A-Z0-9]", path.read_text(encoding="utf-8")))
     assert named <= KNOWN
+
+
+@pytest.mark.parametrize("name", ["deploy/Dockerfile", "Makefile", "README.md"])
+def test_memory_is_asked_for_everywhere_as_the_code_asks_for_it(name: str) -> None:
+    """The image, the measuring and the advice name the environment that `up` starts its processes with."""
+    assigned = " ".join(f"{variable}={value}" for variable, value in HUGE_PAGES.items())
+    assert assigned in (ROOT / name).read_text(encoding="utf-8")
 
 
 def test_the_worker_finds_the_services_by_their_names_and_ports() -> None:

@@ -11,11 +11,13 @@ from typing import Any
 
 import msgspec
 import numpy as np
+import pytest
 
 from factsieve.adapters.memory import ManualClock, MemoryFacts, MemoryLedger, MemoryOutbox, MemoryWindow
 from factsieve.core.facts import Fact, Kind, Record
 from factsieve.core.judging import Question, Verdict
 from factsieve.core.policy import Policies, Policy
+from factsieve.engine import engine as engine_module
 from factsieve.engine.desk import HoldSettings
 from factsieve.engine.engine import Engine, EngineSettings
 from factsieve.engine.lane import LaneSettings
@@ -89,6 +91,18 @@ def by_digest(question: Question) -> Verdict:
 def always(kind: Kind, **more: Any) -> Callable[[Question], Verdict]:
     """Return a script that answers one kind about the first neighbour."""
     return lambda question: Verdict(choice=kind, judge="scripted", targets=(0,), **more)
+
+
+def decoder_fails_on(monkeypatch: pytest.MonkeyPatch, part: bytes, error: type[Exception]) -> None:
+    """Have the engine's decoder fail on each record whose value holds `part`."""
+    real = engine_module.decode
+
+    def decode(record: Record, *rest: Any) -> Any:
+        if part in (record.value or b""):
+            raise error
+        return real(record, *rest)
+
+    monkeypatch.setattr(engine_module, "decode", decode)
 
 
 class Counting(QuietObserver):

@@ -13,13 +13,12 @@ import pytest
 from factsieve.core.errors import Bug, Transient
 from factsieve.core.facts import Record
 from factsieve.core.offsets import partition_for
-from factsieve.engine import engine as engine_module
 from factsieve.engine import poison
 from factsieve.engine.engine import Engine
 from factsieve.engine.lane import LaneSettings
 from factsieve.engine.poison import PoisonSettings
 from factsieve.ports import Vector
-from tests.engine.harness import ToyEmbedder, World
+from tests.engine.harness import ToyEmbedder, World, decoder_fails_on
 from tests.engine.test_pauses import Recorder, Told
 
 P0, P1 = ("candidate-facts", 0), ("candidate-facts", 1)
@@ -502,21 +501,10 @@ class Marks:
             self.under_way.pop(content, None)
 
 
-def _decoder_fails_on_odd(monkeypatch: pytest.MonkeyPatch) -> None:
-    original = engine_module.decode
-
-    def decode(record: Record, *rest: Any) -> Any:
-        if b"odd" in (record.value or b""):
-            raise ZeroDivisionError
-        return original(record, *rest)
-
-    monkeypatch.setattr(engine_module, "decode", decode)
-
-
 def test_whatever_becomes_of_a_record_its_mark_goes(monkeypatch: pytest.MonkeyPatch) -> None:
     """Taken, refused, without a value, or one that the decoder fails on: it took no process down."""
     world, marks = World(), Marks()
-    _decoder_fails_on_odd(monkeypatch)
+    decoder_fails_on(monkeypatch, b"odd", ZeroDivisionError)
     records = [world.record("alpha runs"), world.raw(b"no json"), world.raw(None), world.record("odd")]
     world.run(records, risk=marks)
     assert {record.value or b"" for record in records} <= set(marks.begun)
@@ -547,7 +535,7 @@ def test_a_known_good_statement_that_fails_before_a_suspect_is_waited_for() -> N
 
 def test_a_refused_record_of_a_stopped_namespace_waits_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where an event stops its namespace, one that the decoder fails on does; nothing of it is sent, and nothing more of it taken in."""
-    _decoder_fails_on_odd(monkeypatch)
+    decoder_fails_on(monkeypatch, b"odd", ZeroDivisionError)
 
     async def main() -> None:
         world = World()

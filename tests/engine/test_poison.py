@@ -17,7 +17,7 @@ from factsieve.engine.engine import Engine
 from factsieve.engine.poison import PoisonSettings
 from factsieve.engine.ports import QuietObserver
 from factsieve.ports import Vector
-from tests.engine.harness import ToyEmbedder, World, always
+from tests.engine.harness import ToyEmbedder, World, always, decoder_fails_on
 
 BAD = "poison"
 
@@ -302,14 +302,7 @@ def test_a_store_that_fails_after_it_has_stored_loses_nothing(port: str, method:
 
 def test_a_decoder_that_fails_on_one_record_sets_it_aside(monkeypatch: pytest.MonkeyPatch) -> None:
     """The record as it came is in the dead letter topic, and the next one is decoded."""
-    real = engine_module.decode
-
-    def decode(record: Any, *rest: Any) -> Any:
-        if b"poison" in record.value:
-            raise RecursionError("too deep")
-        return real(record, *rest)
-
-    monkeypatch.setattr(engine_module, "decode", decode)
+    decoder_fails_on(monkeypatch, b"poison", RecursionError)
     world = World()
     world.run([world.record("first"), world.raw(b"poison \xff"), world.record("third")])
     [letter] = world.outbox.of("candidate-facts-dlt")
@@ -320,14 +313,7 @@ def test_a_decoder_that_fails_on_one_record_sets_it_aside(monkeypatch: pytest.Mo
 
 def test_too_many_that_the_decoder_fails_on_are_no_fault_of_theirs(monkeypatch: pytest.MonkeyPatch) -> None:
     """They count among those that were set aside one after another: after the bound the process ends instead."""
-    real = engine_module.decode
-
-    def decode(record: Any, *rest: Any) -> Any:
-        if b"poison" in record.value:
-            raise RecursionError("too deep")
-        return real(record, *rest)
-
-    monkeypatch.setattr(engine_module, "decode", decode)
+    decoder_fails_on(monkeypatch, b"poison", RecursionError)
 
     async def main() -> None:
         world = World()

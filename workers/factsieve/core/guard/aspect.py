@@ -5,14 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from typing import Final
 
-from factsieve.core.guard.lexicon import BE
+from factsieve.core.guard.lexicon import BE, words
 from factsieve.core.guard.model import Finding
 from factsieve.core.guard.oneplace import SMALL, Place
 from factsieve.core.guard.stems import PARTICIPLES, base_form
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 def aspect_finding(ours: tuple[str, ...], theirs: tuple[str, ...], place: Place) -> Finding | None:
@@ -21,7 +17,7 @@ def aspect_finding(ours: tuple[str, ...], theirs: tuple[str, ...], place: Place)
         for one, other in ((place.ours, place.theirs), (place.theirs, place.ours)):
             kind = _kind(one, other, place) if one else ""
             if kind:
-                return Finding(kind, " ".join(place.ours)[:80], " ".join(place.theirs)[:80])
+                return Finding(kind, *place.excerpts)
     return _then_and_now(ours, theirs)
 
 
@@ -105,9 +101,9 @@ def _today_and_then(now: str, then: str) -> bool:
     )
 
 
-_BECOMING: Final = _words("become becomes becoming became getting")
-_GETS: Final = _words("get gets got grows grew turns turned went goes")
-_HAVE: Final = _words("has have had")
-_WERE: Final = _words("was were formerly previously once former")
-_MODAL: Final = _words("can could should would shall")
-_MODALS: Final = _words("can could should would may might must will")
+_BECOMING: Final = words("become becomes becoming became getting")
+_GETS: Final = words("get gets got grows grew turns turned went goes")
+_HAVE: Final = words("has have had")
+_WERE: Final = words("was were formerly previously once former")
+_MODAL: Final = words("can could should would shall")
+_MODALS: Final = words("can could should would may might must will")

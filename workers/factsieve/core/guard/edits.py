@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
@@ -10,6 +9,7 @@ from typing import Final, NamedTuple
 from factsieve.core.guard.align import Alignment
 from factsieve.core.guard.lexicon import FUNCTION, REFERRING, RELATING, TURNING, WEAKENING
 from factsieve.core.guard.model import Features, Finding, Word
+from factsieve.core.guard.oneplace import common_ends, tokens_of
 from factsieve.core.guard.stems import open_contraction
 from factsieve.core.guard.thesaurus import says_the_same
 
@@ -19,7 +19,6 @@ _MOST: Final = 8
 """Longer stretches that differ are rewording."""
 _LONG: Final = 16
 _NEARLY_ALL: Final = 0.75
-_TOKEN: Final = re.compile(r"[^\s.,;:!?\"()\[\]]+")
 _UNSURE: Final = frozenset(("might", "may", "could", "probable"))
 
 
@@ -36,23 +35,13 @@ class Edit(NamedTuple):
     """The word right behind it, nothing at the end."""
 
 
-@lru_cache(maxsize=4096)
-def _tokens(folded: str) -> tuple[str, ...]:
-    return tuple(_TOKEN.findall(folded))
-
-
 def local_edit(candidate: Features, stored: Features) -> Edit | None:
     """Return the one place in which two texts differ, or nothing where they differ in several, or in too much."""
     if candidate.language != stored.language or candidate.folded.startswith("sha256:") or candidate.folded == "":
         return None
-    ours, theirs = _tokens(candidate.folded), _tokens(stored.folded)
-    least, most = sorted((len(ours), len(theirs)))
-    head = 0
-    while head < least and _alike(ours[head], theirs[head]):
-        head += 1
-    tail = 0
-    while tail < least - head and _alike(ours[-1 - tail], theirs[-1 - tail]):
-        tail += 1
+    ours, theirs = tokens_of(candidate.folded), tokens_of(stored.folded)
+    most = max(len(ours), len(theirs))
+    head, tail = common_ends(_in_number(ours), _in_number(theirs))
     if head + tail < _KEPT * most or most - head - tail > _MOST:
         return None
     deliberate = most >= _LONG and head + tail >= _NEARLY_ALL * most
@@ -60,9 +49,10 @@ def local_edit(candidate: Features, stored: Features) -> Edit | None:
     return Edit(ours[head : len(ours) - tail], theirs[head : len(theirs) - tail], deliberate, before, after)
 
 
-def _alike(one: str, other: str) -> bool:
-    """Return whether two words are one, or forms of one that follow from the number of what stands before them: is, are."""
-    return one == other or _AGREEING.get(one, one) == _AGREEING.get(other, other)
+@lru_cache(maxsize=4096)
+def _in_number(tokens: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the words with those that follow the number of what stands before them in one form: is, are."""
+    return tuple(_AGREEING.get(token, token) for token in tokens)
 
 
 _AGREEING: Final = {"are": "is", "were": "was", "have": "has", "do": "does", "aren't": "isn't", "don't": "doesn't"}

@@ -7,28 +7,24 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
+from factsieve.core.guard.lexicon import words
 from factsieve.core.guard.model import Features, Finding
+from factsieve.core.guard.oneplace import UNSPACED, common_ends
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_UNSPACED: Final = frozenset(("zh", "ja"))
 _FREE_ORDER: Final = frozenset(("ru", "pl", "tr", "hi", "ko"))
 """Languages whose endings tell who does it, in any order."""
 _VERB_SECOND: Final = frozenset(("de", "nl"))
 """Languages in which what begins a statement changes places with the subject around the verb: a time, an object."""
-_JOINING: Final = _words(
+_JOINING: Final = words(
     "and or und oder y e o et ou и или with = == both & plus as nor sowie und/oder and/or vs versus 和 与 與 跟 及 と や"
     " 、 或"
 )
 """What stands between two that may be named in either order."""
-_COPULAS: Final = _words("is was are were ist war sind est era es fue è é は 是")
-_NO_ONE: Final = _words("a an all every any each some no ein eine alle jeder un une tout tous una todo todos")
+_COPULAS: Final = words("is was are were ist war sind est era es fue è é は 是")
+_NO_ONE: Final = words("a an all every any each some no ein eine alle jeder un une tout tous una todo todos")
 """Whoever is the treasurer, the treasurer is he; what is a square is a rectangle, and not the other way round."""
 _LETTERS: Final = re.compile(r"[^\W_]")
-_DETERMINERS: Final = _words("a an the my your his her its our their this that every each no")
+_DETERMINERS: Final = words("a an the my your his her its our their this that every each no")
 _LONGEST: Final = 60
 """Longer texts than so many words, or characters without spaces, are not searched for an exchange."""
 
@@ -37,7 +33,7 @@ def exchanged(ours: tuple[str, ...], theirs: tuple[str, ...], candidate: Feature
     """Return a finding where two pieces changed places around a third, or where a word describes another thing than before."""
     if candidate.language == "en":
         ours, theirs = _bare(ours), _bare(theirs)
-    elif candidate.language in _UNSPACED:
+    elif candidate.language in UNSPACED:
         ours, theirs = _characters(candidate.folded), _characters(stored.folded)
     if (
         candidate.language in _FREE_ORDER
@@ -47,12 +43,7 @@ def exchanged(ours: tuple[str, ...], theirs: tuple[str, ...], candidate: Feature
         or sorted(ours) != sorted(theirs)
     ):
         return None
-    head = 0
-    while ours[head] == theirs[head]:
-        head += 1
-    tail = 0
-    while ours[-1 - tail] == theirs[-1 - tail]:
-        tail += 1
+    head, tail = common_ends(ours, theirs)
     one, other = ours[head : len(ours) - tail], theirs[head : len(theirs) - tail]
     around = _exchange(one, other)
     if around is not None:
@@ -106,7 +97,5 @@ def _moved_description(one: Sequence[str], other: Sequence[str], head: int, tail
     return describes and other[last - 1] not in _BE_FORMS and other[last + 1] != one[head + 1]
 
 
-_BE_FORMS: Final = _words("is are was were be been and or to")
-_ADVERBS: Final = _words(
-    "also only now still just even again often always never soon already too then here there today"
-)
+_BE_FORMS: Final = words("is are was were be been and or to")
+_ADVERBS: Final = words("also only now still just even again often always never soon already too then here there today")

@@ -5,17 +5,11 @@ from __future__ import annotations
 import unicodedata
 from typing import Final
 
-from factsieve.core.guard.lexicon import FUNCTION, PRONOUNS
+from factsieve.core.guard.lexicon import FUNCTION, PRONOUNS, words
 from factsieve.core.guard.model import Features, Finding
-from factsieve.core.guard.oneplace import Place
+from factsieve.core.guard.oneplace import UNSPACED, Place, common_ends
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_UNSPACED: Final = frozenset(("zh", "ja"))
-_PLACING: Final = _words(
+_PLACING: Final = words(
     "in im an am auf aus bei mit nach von vom zu zum zur für über unter vor zwischen durch gegen ohne a al de del"
     " en con por para sin sobre entre desde hasta encima debajo au aux à dans sur sous avec sans par pour entre"
     " depuis vers chez du da dal dalla nel nella su sul sulla per tra fra senza verso di do das dos na no ao op"
@@ -34,17 +28,16 @@ _ENDING: Final = {"ja": ("だった", "でした", "かった", "ました")}
 
 def foreign_finding(place: Place, candidate: Features, stored: Features) -> Finding | None:
     """Return a finding where one ending, one small word of place or one word in the midst differs."""
-    if candidate.language in _UNSPACED:
+    if candidate.language in UNSPACED:
         return _unspaced(candidate, stored)
     ours, theirs = place.ours, place.theirs
-    excerpts = " ".join(ours)[:80], " ".join(theirs)[:80]
     if not ours and not theirs:
         return None
     bent = _bent(candidate, stored)
     if bent is not None:
         return bent
     if len(ours) == len(theirs) == 1 and _PLACING.issuperset((*ours, *theirs)):
-        return Finding("direction", *excerpts)
+        return Finding("direction", *place.excerpts)
     function = FUNCTION.get(candidate.language, frozenset())
     content_ours = [word for word in ours if word not in function]
     content_theirs = [word for word in theirs if word not in function]
@@ -52,10 +45,10 @@ def foreign_finding(place: Place, candidate: Features, stored: Features) -> Find
     if not moved and len(content_ours) == len(content_theirs) and len(content_ours) <= _FEW:
         pairs = [(_plain(a), _plain(b)) for a, b in zip(content_ours, content_theirs, strict=True)]
         if any(a != b and a.isalpha() and b.isalpha() for a, b in pairs):
-            return Finding("substitution", *excerpts)
+            return Finding("substitution", *place.excerpts)
     topic = any(word in PRONOUNS for word in theirs)  # `as for A, she ...`
     if place.behind and len(content_theirs) > len(content_ours) and not topic:
-        return Finding("coverage", *excerpts)
+        return Finding("coverage", *place.excerpts)
     return None
 
 
@@ -93,9 +86,7 @@ def _unspaced(candidate: Features, stored: Features) -> Finding | None:
             return Finding("modality", ours[:80], theirs[:80])
     of = "的" if candidate.language == "zh" else "の"
     longer, shorter = (theirs, ours) if len(theirs) > len(ours) else (ours, theirs)
-    head = 0
-    while head < len(shorter) and longer[head] == shorter[head]:
-        head += 1
+    head, _ = common_ends(longer, shorter)
     gone = longer[head : len(longer) - len(shorter) + head]
     if head and gone.startswith(of) and len(gone) > 1 and longer[head + len(gone) :] == shorter[head:]:
         return Finding("entity", ours[:80], theirs[:80])

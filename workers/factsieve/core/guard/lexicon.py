@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Final
 
 
-def _words(text: str) -> frozenset[str]:
+def words(text: str) -> frozenset[str]:
+    """Return the words of a text as a set."""
     return frozenset(text.split())
 
 
 FUNCTION: Final[dict[str, frozenset[str]]] = {
-    "en": _words(
+    "en": words(
         "a an the this that these those some any such same own s and or but nor so yet if then than as of at by in on to up out off over under for with from into onto"
         " about after before between during through against within without upon per via while because since until till when whenever where which who whom whose what why how"
         " i me my mine myself you your yours yourself he him his himself she her hers herself it its itself we us our ours ourselves they them their theirs themselves"
@@ -18,41 +19,41 @@ FUNCTION: Final[dict[str, frozenset[str]]] = {
         " could may might must ought need not no never none very really quite just also too only even still already now again most least much many few"
         " all every everyone everything somebody someone something anybody anyone anything etc oh please yes ok okay let lets"
     ),
-    "de": _words(
+    "de": words(
         "der die das den dem des ein eine einen einem einer eines und oder aber ist sind war waren wird werden wurde wurden hat haben hatte sein bin bist im in am an auf"
         " aus bei mit nach von vom zu zum zur für über unter vor zwischen durch gegen ohne um als wie wenn dass daß weil da ob er sie es ich du wir ihr mein meine"
         " seine seinen seiner ihre ihren ihrer unser unsere man sich auch noch nur schon sehr so dann dort hier nicht kein keine keinen keiner nie kann können muss müssen soll sollen darf dürfen"
     ),
-    "es": _words(
+    "es": words(
         "el la los las un una unos unas y o pero es son era eran fue ser está están estaba ha han había de del al a en con por para sin sobre entre desde hasta"
         " como que si porque cuando donde su sus mi mis tu tus se lo le les me te nos muy más también ya no ni nunca este esta estos estas ese esa"
     ),
-    "fr": _words(
+    "fr": words(
         "le la les l un une des du de d et ou mais est sont était étaient être a ont avait au aux à en dans sur sous avec par pour sans entre depuis"
         " comme que qu si parce quand où son sa ses mon ma mes ton ta tes leur leurs se s il elle ils elles on je tu nous vous ce cet cette ces c n ne pas plus très"
         " aussi déjà qui y"
     ),
-    "it": _words(
+    "it": words(
         "il lo la i gli le un uno una e ed o ma è sono era erano essere ha hanno aveva di del dello della dei degli delle a al allo alla ai agli alle da dal dalla in nel"
         " nella nei con su sul sulla per tra fra come che se perché quando dove suo sua suoi sue mio mia si lo gli ne ci non più anche già molto"
     ),
-    "pt": _words(
+    "pt": words(
         "o a os as um uma uns umas e ou mas é são era eram foi ser está estão há tem de do da dos das em no na nos nas ao aos à às com por pelo pela para sem"
         " sobre entre como que se porque quando onde seu sua seus suas meu minha não também já muito mais"
     ),
-    "nl": _words(
+    "nl": words(
         "de het een en of maar is zijn was waren wordt worden heeft hebben had in op aan uit bij met naar van voor over onder tussen door tegen zonder om als dat omdat"
         " hij zij ze het ik jij wij mijn zijn haar ons onze niet geen ook nog al zeer er"
     ),
-    "pl": _words("i a w z na do od po za o u się jest są był była było być nie to ten ta te że jak ale lub oraz dla przez przy jego jej ich"),
-    "tr": _words("ve veya ama bir bu şu o da de mi mı için ile gibi çok daha en ki"),
-    "ru": _words(
+    "pl": words("i a w z na do od po za o u się jest są był była było być nie to ten ta te że jak ale lub oraz dla przez przy jego jej ich"),
+    "tr": words("ve veya ama bir bu şu o da de mi mı için ile gibi çok daha en ki"),
+    "ru": words(
         "и в во на с со к ко от до из у о об по за для при без над под между через а но или что как если когда где чтобы это этот эта эти тот та те он она оно они"
         " его её ее их мы вы я ты свой свою своей не ни же бы ли был была было были есть будет уже ещё еще также"
     ),
-    "ar": _words("في من إلى على عن مع و أو ثم أن إن هذا هذه ذلك تلك هو هي هم التي الذي ما لا لم لن ليس قد كان كانت"),
-    "he": _words("של את על אל עם או כי זה זאת הוא היא הם לא אין גם אבל יש היה הייתה"),
-    "hi": _words("का की के को से में पर और या है हैं था थी थे यह वह ये वे ने नहीं भी तो ही कि एक"),
+    "ar": words("في من إلى على عن مع و أو ثم أن إن هذا هذه ذلك تلك هو هي هم التي الذي ما لا لم لن ليس قد كان كانت"),
+    "he": words("של את על אל עם או כי זה זאת הוא היא הם לא אין גם אבל יש היה הייתה"),
+    "hi": words("का की के को से में पर और या है हैं था थी थे यह वह ये वे ने नहीं भी तो ही कि एक"),
 }  # fmt: skip
 
 VOTES: Final[dict[str, frozenset[str]]] = {
@@ -60,7 +61,7 @@ VOTES: Final[dict[str, frozenset[str]]] = {
 }
 """Small words that speak for a language of the Latin script, those that it shares with others among them: the one with most of them wins."""
 
-LIGHT: Final = _words(
+LIGHT: Final = words(
     "make get take give go come put use thing stuff way kind sort type bit lot order certain various several different particular general include provide allow enable help"
     " ensure note currently usually often generally typically simply easily actually basically really both well mean say tell find keep seem become happen want need try"
     " based according due regarding related relating involve specific specifically following possible available necessary such person people indicate refer serve act require"
@@ -70,39 +71,39 @@ LIGHT: Final = _words(
 )  # fmt: skip
 """English words that seldom carry the content: rewording brings them in and takes them out. Base forms."""
 
-RELATIONS: Final = _words(
+RELATIONS: Final = words(
     "more less fewer before after above below under over from to into onto than until since between against without within inside outside for by with on off in out up down during behind"
     " beside near toward towards vor nach unter über von bis seit gegen ohne antes después desde hasta avant après depuis jusqu sans prima dopo"
     " до после от без перед"
 )  # fmt: skip
 
 NEGATORS: Final[dict[str, frozenset[str]]] = {
-    "any": _words(
+    "any": words(
         "nicht nichts kein keine keinen keinem keiner keines keinerlei niemand niemals nirgends nunca jamás nadie ningún ninguna ninguno tampoco jamais aucun aucune rien personne"
         " nessun nessuno nessuna niente mai não nenhum nenhuma ninguém niet geen niemand nooit nergens nigdy żaden żadna żadnych değil yok hiç не нет ни никогда никто ничего нельзя"
         " никакой никаких никого لا لم لن ليس ليست ليسوا غير بدون לא אין בלי अल नहीं नही मत"
     ),
-    "en": _words("not no never cannot none nobody nothing nowhere neither nor without n't nt"),
-    "de": _words("nie weder"),
-    "es": _words("no sin nada ni"),
-    "fr": _words("ne n pas sans ni"),
-    "it": _words("non no senza né"),
-    "pt": _words("sem nada nem nunca"),
-    "nl": _words("nee zonder"),
-    "pl": _words("nie bez brak"),
-    "tr": _words("yoktur değildir"),
-    "ru": _words("без нету"),
-    "ar": _words("ما بلا دون"),
-    "he": _words("איננו אינו אינה ללא"),
-    "hi": _words("ना बिना"),
-    "ko": _words("안 못 없다 없습니다 없어요 없는 않다 않습니다 않아요 않는 않고 못합니다 아닙니다 아니다"),
+    "en": words("not no never cannot none nobody nothing nowhere neither nor without n't nt"),
+    "de": words("nie weder"),
+    "es": words("no sin nada ni"),
+    "fr": words("ne n pas sans ni"),
+    "it": words("non no senza né"),
+    "pt": words("sem nada nem nunca"),
+    "nl": words("nee zonder"),
+    "pl": words("nie bez brak"),
+    "tr": words("yoktur değildir"),
+    "ru": words("без нету"),
+    "ar": words("ما بلا دون"),
+    "he": words("איננו אינו אינה ללא"),
+    "hi": words("ना बिना"),
+    "ko": words("안 못 없다 없습니다 없어요 없는 않다 않습니다 않아요 않는 않고 못합니다 아닙니다 아니다"),
 }
-NEGATIVE_VERBS: Final = _words(
+NEGATIVE_VERBS: Final = words(
     "stop stops stopped cease ceases ceased quit quits lack lacks lacked lacking fail fails failed hardly barely scarcely rarely seldom"
 )
 """Words that deny what follows them as a negator does."""
 
-NEGATIVE_ADVERBS: Final = _words("hardly barely scarcely rarely seldom")
+NEGATIVE_ADVERBS: Final = words("hardly barely scarcely rarely seldom")
 
 QUANTIFIERS: Final[dict[str, str]] = {
     "all": "all", "every": "all", "each": "all", "everyone": "all", "everything": "all", "everybody": "all", "always": "always", "entire": "all", "whole": "all",
@@ -117,7 +118,7 @@ QUANTIFIERS: Final[dict[str, str]] = {
     "wszyscy": "all", "wszystkie": "all", "każdy": "all", "niektóre": "some", "tylko": "only", "sadece": "only", "bazı": "some", "bütün": "all",
     "كل": "all", "بعض": "some", "فقط": "only", "כל": "all", "רק": "only", "सभी": "all", "कुछ": "some", "केवल": "only",
 }  # fmt: skip
-HARD_QUANTIFIERS: Final = _words(
+HARD_QUANTIFIERS: Final = words(
     "all most some only except few half both at_least at_most up_to more_than less_than about sometimes nearly"
 )
 
@@ -151,11 +152,11 @@ CONDITIONALS: Final[dict[str, dict[str, str]]] = {
     "tr": {"eğer": "if"},
 }
 """Words that open a condition, by language."""
-QUESTION_WORDS: Final = _words(
+QUESTION_WORDS: Final = words(
     "who what when where why how which does do did is are can could will would should has have was were"
 )
-PAST_BE: Final = _words("was were had did")
-PRESENT_BE: Final = _words("is are am has have does do 's 're")
+PAST_BE: Final = words("was were had did")
+PRESENT_BE: Final = words("is are am has have does do 's 're")
 
 ANTONYM_PAIRS: Final = (
     "accept reject; accept refuse; accept decline; add remove; add subtract; admit deny; advance retreat; agree disagree; alive dead; allow forbid; allow prohibit; allow prevent;"
@@ -211,11 +212,11 @@ PRONOUNS: Final[dict[str, str]] = {
 }  # fmt: skip
 """Who a pronoun speaks of. The plural third person stands for anybody and is left out, and so are forms with several readings."""
 
-CONNECTIVES: Final = _words("and or und oder y et ou e и или with")
+CONNECTIVES: Final = words("and or und oder y et ou e и или with")
 """Words that join the members of a list."""
-WAS: Final = _words("was were formerly previously former war waren era fue était был была были было")
-IS: Final = _words("is are am currently now ist sind es est è é")
-BE: Final = _words("be is are was were been being am wird werden wurde wurden ist est sont été es fue son")
+WAS: Final = words("was were formerly previously former war waren era fue était был была были было")
+IS: Final = words("is are am currently now ist sind es est è é")
+BE: Final = words("be is are was were been being am wird werden wurde wurden ist est sont été es fue son")
 """Forms before a participle."""
 BOUNDS: Final = {
     "over": "more_than",
@@ -227,9 +228,9 @@ BOUNDS: Final = {
 }
 """What a preposition says before a number."""
 
-REFERRING: Final = _words("it its they them their this these he him his she her hers")
+REFERRING: Final = words("it its they them their this these he him his she her hers")
 """Pronouns for what was named before."""
-TURNING: Final = _words("than outside inside beyond against except despite")
+TURNING: Final = words("than outside inside beyond against except despite")
 """Small words that turn what they stand before, so that they can not come or go unnoticed."""
 RELATING: Final = {
     word: place
@@ -248,7 +249,7 @@ RELATING: Final = {
     for word in words.split()
 }
 """Prepositions by where they put one thing in time or place against another: within a number they say much the same, across numbers not."""
-WEAKENING: Final = _words(
+WEAKENING: Final = words(
     "face faces facing faced risk risks risking threatened attempt attempts attempted attempting try tries tried trying refuse refuses refused"
     " decline declines declined avoid avoids avoided avoiding prevent prevents prevented deny denies denied doubt doubts doubted claim claims claimed"
     " allege alleges alleged allegedly suspect suspects suspected pretend pretends pretended propose proposes proposed supposed supposedly reportedly"
@@ -258,21 +259,21 @@ WEAKENING: Final = _words(
     " partial partially partly lack lacks lacking near unofficial unofficially planned"
 )
 """English words that take back some of what they stand before: who drops one of them claims more."""
-ASKING: Final = _words(
+ASKING: Final = words(
     "ask asks asked asking check checks checked checking see sees know knows knew verify verifies verified verifying determine determines determined wonder wonders"
     " wondered test tests tested confirm confirms confirmed decide decides tell tells find finds found"
 )
 """Verbs before an `if` that opens an indirect question, no condition."""
-ATTRIBUTES: Final = _words("size length width height depth weight age number total value duration diameter area volume")
+ATTRIBUTES: Final = words("size length width height depth weight age number total value duration diameter area volume")
 """What a value measures, said once more behind it."""
-PURPOSES: Final = _words("built made bred designed meant intended used")
+PURPOSES: Final = words("built made bred designed meant intended used")
 """Participles that a `for` says as well: a shed (built) for tools."""
-WISHING: Final = _words(
+WISHING: Final = words(
     "need needs needed want wants wanted order ordered orders request requests requested require requires required lack lacks lacked"
     " lost sold returned"
 )
 """Verbs for what one has not got, not yet or not any more."""
-ATTITUDES: Final = _words(
+ATTITUDES: Final = words(
     "hope hopes hoped hoping think thinks thought thinking believe believes believed believing fear fears feared assume assumes assumed"
     " guess guesses guessed wish wishes wished wonder wonders wondered doubt doubts doubted imagine imagines imagined suspect suspects"
     " suspected expect expects expected apparently supposedly allegedly reportedly"

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from typing import Final
 
+from factsieve.core.guard.lexicon import words
 from factsieve.core.guard.model import Features, Finding, Word
 
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
-
-_BEARING: Final = _words(
+_BEARING: Final = words(
     "of in for by from with at to on about into within inside belonging owned via through under over"
 )
-_DETERMINERS: Final = _words("a an the my your his her its our their this that these those")
-_AMOUNTS: Final = _words(
+_DETERMINERS: Final = words("a an the my your his her its our their this that these those")
+_AMOUNTS: Final = words(
     "group groups pair pairs couple piece pieces crowd bunch lot lots number amount kind kinds type types sort"
     " sorts set sets team bit bits slice slices cup cups glass bottle bowl plate box stack pile row rows line list"
     " series collection variety majority rest city town village state country name names value values total sum"
@@ -78,17 +74,17 @@ def _is_part(part: tuple[str, ...], whole: tuple[str, ...]) -> bool:
         part, whole = part[:-1], whole[:-1]
     if len(whole) > 1 or (whole and whole[0] not in _DETERMINERS):
         return False
-    words = list(part)
-    while words and words[-1] in _DETERMINERS:
-        words.pop()
-    if len(words) < 2 or words[-1] not in _JOINS:
+    left = list(part)
+    while left and left[-1] in _DETERMINERS:
+        left.pop()
+    if len(left) < 2 or left[-1] not in _JOINS:
         return False
-    named = [word for word in words[:-1] if word not in _DETERMINERS]
+    named = [word for word in left[:-1] if word not in _DETERMINERS]
     return 0 < len(named) <= _LONGEST and _AMOUNTS.isdisjoint(named) and not _VERBS.intersection(named)
 
 
-_JOINS: Final = _words("of to in at on from for near behind under between beside")
-_VERBS: Final = _words("is are was were be been being has have had do does did can will not no and or but")
+_JOINS: Final = words("of to in at on from for near behind under between beside")
+_VERBS: Final = words("is are was were be been being has have had do does did can will not no and or but")
 _LONGEST: Final = 3
 
 

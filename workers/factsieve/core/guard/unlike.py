@@ -12,16 +12,12 @@ from typing import Final
 from factsieve.core.guard.aspect import aspect_finding
 from factsieve.core.guard.exchange import exchanged
 from factsieve.core.guard.foreign import foreign_finding
-from factsieve.core.guard.lexicon import BE
+from factsieve.core.guard.lexicon import BE, words
 from factsieve.core.guard.literal import literal_finding
 from factsieve.core.guard.model import Features, Finding
 from factsieve.core.guard.oneplace import SMALL, Place, place_of_change, tokens_of
 from factsieve.core.guard.placing import placing_finding
 from factsieve.core.guard.possession import owner_finding
-
-
-def _words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
 
 
 def last_look(candidate: Features, stored: Features) -> Finding | None:
@@ -69,9 +65,9 @@ def _other_doer(
 def _occasion(ours: tuple[str, ...], theirs: tuple[str, ...], place: Place) -> Finding | None:
     """Find another occasion, another one of a kind, or a habit, of which the stored text says nothing."""
     small = max(len(place.ours), len(place.theirs)) <= SMALL
-    for words, kind in ((_OTHER, "novelty"), (_HABIT, "quantifier")) if small else ():
-        fresh = [word for word in place.ours if word in words]
-        if fresh and (words | _ALL).isdisjoint(theirs) and (place.ours[:1] != ("each",)):
+    for telling, kind in ((_OTHER, "novelty"), (_HABIT, "quantifier")) if small else ():
+        fresh = [word for word in place.ours if word in telling]
+        if fresh and (telling | _ALL).isdisjoint(theirs) and (place.ours[:1] != ("each",)):
             return Finding(kind, " ".join(fresh))
     if place.ours[:2] == ("one", "more") and "more" not in theirs:
         return Finding("novelty", "one more")
@@ -82,10 +78,10 @@ def _occasion(ours: tuple[str, ...], theirs: tuple[str, ...], place: Place) -> F
     return None
 
 
-_OTHER: Final = _words("again another other different twice anew replacement follow-up additional")
+_OTHER: Final = words("again another other different twice anew replacement follow-up additional")
 """Words of one more occasion, or of another one of a kind."""
-_HABIT: Final = _words("every always usually often regularly constantly keeps keep kept")
-_ALL: Final = _words("each all any")
+_HABIT: Final = words("every always usually often regularly constantly keeps keep kept")
+_ALL: Final = words("each all any")
 
 
 def _asks_otherwise(
@@ -100,7 +96,7 @@ def _asks_otherwise(
     return None
 
 
-_ASKS_FOR: Final = _words("how why when where who")
+_ASKS_FOR: Final = words("how why when where who")
 
 
 def _told(place: Place) -> Finding | None:
@@ -109,17 +105,17 @@ def _told(place: Place) -> Finding | None:
         return None
     for one, other in ((place.ours, place.theirs), (place.theirs, place.ours)):
         if _DOUBTS.intersection(one) and _DOUBTS.isdisjoint(other):
-            return Finding("hedge", " ".join(place.ours)[:80], " ".join(place.theirs)[:80])
+            return Finding("hedge", *place.excerpts)
         words = _HELD_BACK.intersection(one)
         if words and _HELD_BACK.isdisjoint(other) and one[0] in words | _BEFORE_IT:
-            return Finding("hedge", " ".join(place.ours)[:80], " ".join(place.theirs)[:80])
+            return Finding("hedge", *place.excerpts)
     return None
 
 
 _FEW: Final = 5
-_BEFORE_IT: Final = _words("he she it they the a an his her their once also still never")
-_DOUBTS: Final = _words("doubt doubts doubted")
-_HELD_BACK: Final = _words(
+_BEFORE_IT: Final = words("he she it they the a an his her their once also still never")
+_DOUBTS: Final = words("doubt doubts doubted")
+_HELD_BACK: Final = words(
     "said says say claimed claims thinks thought believes believed hopes hoped wishes wished wish dreamt dreamed"
     " dreams imagines imagined offered offers promised promises forgot forgets vowed agreed decided intends"
     " intended asked told rumour rumor supposedly suggested suggests proposed proposes needs willing eager joked jokes bets"
@@ -174,20 +170,19 @@ def _other_name(candidate: Features, stored: Features) -> Finding | None:
 
 def _other_one(place: Place) -> Finding | None:
     """Find the first of several, each of them, or a hyphened name of which the other is a part."""
-    excerpts = " ".join(place.ours)[:80], " ".join(place.theirs)[:80]
     for one, other in ((place.ours, place.theirs), (place.theirs, place.ours)):
         if len(one) != 1:
             continue
         if one[0] in _ORDER and not other:
-            return Finding("novelty", *excerpts)
+            return Finding("novelty", *place.excerpts)
         if one[0] == "each" and other in (("the",), ("a",), ("an",)):
-            return Finding("quantifier", *excerpts)
+            return Finding("quantifier", *place.excerpts)
         if len(other) == 1 and "-" in one[0] and _compound(one[0], other[0]):
-            return Finding("identifier", *excerpts)
+            return Finding("identifier", *place.excerpts)
     return None
 
 
-_ORDER: Final = _words("first second third fourth fifth next last final initial previous latest")
+_ORDER: Final = words("first second third fourth fifth next last final initial previous latest")
 
 
 def _compound(one: str, other: str) -> bool:
