@@ -377,8 +377,10 @@ class WorkerSettings(Group):
     """Folder for marks of what is being worked on (in `marks/`), read after an unclean exit. Best kept when a container is restarted."""
     poison_deaths: int = Field(default=2, ge=1, le=100)
     """Processes that died while they worked on one statement alone, before it counts as what killed them."""
+    niceness: int = Field(default=5, ge=0, le=19)
+    """Added to the niceness of the process, and on Linux of the session that it leads: what answers somebody goes first."""
     model_niceness: int = Field(default=5, ge=0, le=19)
-    """Added to the niceness of the threads that local models run in (Linux): event loops, and the API's checks, go first."""
+    """Added to that in the threads that local models run in (Linux): event loops, and the API's checks, go first."""
     facts_check_s: float = Field(default=5.0, gt=0)
     """How often what was told on the compacted topic is compared with the store; what stays behind is told anew."""
 

@@ -19,6 +19,7 @@ from factsieve.assembly.downstream import build_downstream
 from factsieve.assembly.exposure import exposed
 from factsieve.assembly.judges import Judges, build_judges
 from factsieve.assembly.kafka_access import bootstrap_servers, outbox_options, security_of
+from factsieve.assembly.priority import make_way
 from factsieve.assembly.settings import Settings
 from factsieve.assembly.wiring import build_engine, build_window, open_stores
 from factsieve.core.errors import Transient
@@ -287,6 +288,7 @@ def _observe(metrics: Metrics, app: SieveApp, engine: Engine, outbox: KafkaOutbo
 def run(settings: Settings) -> int:
     """Run a worker until it is asked to stop; return the exit code (0, 1 a bug, 2 settings, 3 a service out of reach)."""
     telemetry_log.configure(format=settings.log.format, level=settings.log.level)
+    make_way(settings.worker.niceness)
     try:
         with naming_qdrant(settings):
             return asyncio.run(_serve(settings))
