@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from factsieve.core.guard.model import Word
+from factsieve.core.guard.model import Features, Word
 from factsieve.core.guard.thesaurus import (
     Place,
     antonyms,
@@ -70,35 +70,20 @@ def _may_narrow(ours: Place, theirs: Place) -> bool:
 class Alignment:
     """Words of a candidate (`ours`) and of a stored fact (`theirs`): `pairs` match, `opposites` are antonyms, the rest stays open."""
 
-    def __init__(self, ours: Sequence[Word], theirs: Sequence[Word]) -> None:
-        self.ours = ours
-        self.theirs = theirs
+    def __init__(self, candidate: Features, stored: Features) -> None:
+        self.ours = candidate.words
+        self.theirs = stored.words
+        self._sizes = len(candidate.keys), len(stored.keys)
         self.pairs: list[tuple[int, int]] = []
         self.opposites: list[tuple[int, int]] = []
         self.reworded = 0
         self._share: float | None = None
         self.narrowed: list[tuple[int, int]] = []
-        positions: dict[str, list[int]] = {}
-        for index, word in enumerate(theirs):
-            positions.setdefault(word.key, []).append(index)
         self.open_ours: list[int] = []
-        for index, word in enumerate(ours):
-            found = positions.get(word.key)
-            if found:
-                self.pairs.append((index, found.pop(0)))
-            else:
-                self.open_ours.append(index)
-        self.open_theirs = sorted(index for rest in positions.values() for index in rest)
+        self.open_theirs: list[int] = []
         self.repeated_ours: set[int] = set()
         self.repeated_theirs: set[int] = set()
-        if self.open_ours:
-            keys = {word.key for word in theirs}
-            self.repeated_ours = {i for i in self.open_ours if ours[i].key in keys}
-            self.open_ours = [i for i in self.open_ours if i not in self.repeated_ours]
-        if self.open_theirs:
-            keys = {word.key for word in ours}
-            self.repeated_theirs = {j for j in self.open_theirs if theirs[j].key in keys}
-            self.open_theirs = [j for j in self.open_theirs if j not in self.repeated_theirs]
+        self._match_equal(candidate.places, stored.places)
         if self.open_ours and self.open_theirs:
             self._settle()
         if self.open_ours and not self.open_theirs:
@@ -106,9 +91,31 @@ class Alignment:
         if (self.open_ours and self.repeated_theirs) or (self.open_theirs and self.repeated_ours):
             self._settle_repeated()
 
+    def _match_equal(self, ours: dict[str, list[int]], theirs: dict[str, list[int]]) -> None:
+        """Match words of one normal form, the first with the first; a form that stands on both sides is repeated where it is left over."""
+        for key, here in ours.items():
+            there = theirs.get(key)
+            if there is None:
+                self.open_ours += here
+            elif len(here) == 1 == len(there):
+                self.pairs.append((here[0], there[0]))
+            else:
+                self.pairs += zip(here, there, strict=False)
+                self.repeated_ours.update(here[len(there) :])
+                self.repeated_theirs.update(there[len(here) :])
+        for key, there in theirs.items():
+            if key not in ours:
+                self.open_theirs += there
+        self.pairs.sort()
+        self.open_ours.sort()
+        self.open_theirs.sort()
+
     def _settle(self) -> None:
         self._match(_opposite, self.opposites, self._may_oppose())
-        self.opposites = [(i, j) for i, j in self.opposites if self.ours[i].role != "r" or self._same_neighbour(i, j)]
+        if self.opposites:
+            self.opposites = [
+                (i, j) for i, j in self.opposites if self.ours[i].role != "r" or self._same_neighbour(i, j)
+            ]
         before = len(self.pairs)
         heads = {self.theirs[j].key[:4] for j in self.open_theirs}
         self._join(self.open_ours, self.open_theirs, self.ours, self.theirs)
@@ -300,10 +307,9 @@ class Alignment:
         return self._share
 
     def _count_share(self) -> float:
-        size_ours = sum(word.role != "r" for word in self.ours)
-        size_theirs = sum(word.role != "r" for word in self.theirs)
+        size_ours, size_theirs = self._sizes
         if not size_ours or not size_theirs:
             return 1.0 if size_ours == size_theirs else 0.0
-        open_ours = sum(self.ours[i].role != "r" for i in self.open_ours)
-        open_theirs = sum(self.theirs[j].role != "r" for j in self.open_theirs)
+        open_ours = len([i for i in self.open_ours if self.ours[i].role != "r"])
+        open_theirs = len([j for j in self.open_theirs if self.theirs[j].role != "r"])
         return min(1 - open_ours / size_ours, 1 - open_theirs / size_theirs)

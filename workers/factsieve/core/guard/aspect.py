@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from typing import Final
 
 from factsieve.core.guard.lexicon import BE, words
 from factsieve.core.guard.model import Finding
-from factsieve.core.guard.oneplace import SMALL, Place
+from factsieve.core.guard.oneplace import SMALL, Place, only_in
 from factsieve.core.guard.stems import PARTICIPLES, base_form
 
 
@@ -45,8 +44,8 @@ def _kind(one: tuple[str, ...], other: tuple[str, ...], place: Place) -> str:
 
 def _then_and_now(ours: tuple[str, ...], theirs: tuple[str, ...]) -> Finding | None:
     """Find a verb in the past in one text and in the present in the other where hardly anything else differs."""
-    one, other = Counter(ours) - Counter(theirs), Counter(theirs) - Counter(ours)
-    if max(one.total(), other.total()) > _FEW_WORDS or not BE.isdisjoint((*one, *other)) or "by" in (*one, *other):
+    one, other = only_in(ours, theirs, _FEW_WORDS), only_in(theirs, ours, _FEW_WORDS)
+    if one is None or other is None or not BE.isdisjoint((*one, *other)) or "by" in (*one, *other):
         return None
     for a in one:
         for b in other:

@@ -54,7 +54,7 @@ def compare(candidate: Features, stored: Features) -> Comparison:
     findings = [finding for finding in findings if not _qualified(finding, candidate, stored)]
     if not (candidate.whole and stored.whole):
         findings.append(Finding("coverage", "" if candidate.whole else "too long", "" if stored.whole else "too long"))
-    alignment = Alignment(candidate.words, stored.words)
+    alignment = Alignment(candidate, stored)
     _join_dotted(candidate, stored, alignment)
     novelty = [finding for finding in novelty if not only_counts(finding, candidate, stored, alignment)]
     order = order_finding(candidate, stored, alignment)
@@ -119,7 +119,7 @@ def _join_dotted(candidate: Features, stored: Features, alignment: Alignment) ->
         (candidate, stored, alignment.open_ours),
         (stored, candidate, alignment.open_theirs),
     ):
-        if not open_words or not any(v.family == "identifier" for v in other.values):
+        if not open_words or "identifier" not in [v.family for v in other.values]:
             continue
         here = {word.surface for word in text.words} | {v.canonical for v in text.values if v.family == "identifier"}
         for value in other.values:

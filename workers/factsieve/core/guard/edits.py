@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 from factsieve.core.guard.align import Alignment
 from factsieve.core.guard.lexicon import FUNCTION, REFERRING, RELATING, TURNING, WEAKENING
 from factsieve.core.guard.model import Features, Finding, Word
-from factsieve.core.guard.oneplace import common_ends, tokens_of
+from factsieve.core.guard.oneplace import common_ends
 from factsieve.core.guard.stems import open_contraction
 from factsieve.core.guard.thesaurus import says_the_same
 
@@ -39,23 +38,16 @@ def local_edit(candidate: Features, stored: Features) -> Edit | None:
     """Return the one place in which two texts differ, or nothing where they differ in several, or in too much."""
     if candidate.language != stored.language or candidate.folded.startswith("sha256:") or candidate.folded == "":
         return None
-    ours, theirs = tokens_of(candidate.folded), tokens_of(stored.folded)
+    ours, theirs = candidate.tokens, stored.tokens
     most = max(len(ours), len(theirs))
-    head, tail = common_ends(_in_number(ours), _in_number(theirs))
+    if min(len(ours), len(theirs)) < _KEPT * most:
+        return None
+    head, tail = common_ends(candidate.agreeing, stored.agreeing)
     if head + tail < _KEPT * most or most - head - tail > _MOST:
         return None
     deliberate = most >= _LONG and head + tail >= _NEARLY_ALL * most
     before, after = ours[head - 1] if head else "", ours[-tail] if tail else ""
     return Edit(ours[head : len(ours) - tail], theirs[head : len(theirs) - tail], deliberate, before, after)
-
-
-@lru_cache(maxsize=4096)
-def _in_number(tokens: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the words with those that follow the number of what stands before them in one form: is, are."""
-    return tuple(_AGREEING.get(token, token) for token in tokens)
-
-
-_AGREEING: Final = {"are": "is", "were": "was", "have": "has", "do": "does", "aren't": "isn't", "don't": "doesn't"}
 
 
 def edit_findings(edit: Edit, candidate: Features, alignment: Alignment) -> list[Finding]:
@@ -84,7 +76,7 @@ def edit_findings(edit: Edit, candidate: Features, alignment: Alignment) -> list
             return []
         if named:
             return [Finding("entity", *excerpts)]
-    again = [word.surface for index, word in enumerate(alignment.ours) if index in alignment.repeated_ours]
+    again = [alignment.ours[index].surface for index in sorted(alignment.repeated_ours)]
     fresh = [word for word in again if word in content_ours and word not in theirs]
     if any(not any(says_the_same(word, other) for other in content_theirs) for word in fresh):
         return [Finding("substitution" if content_theirs else "novelty", *excerpts)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final
 
 from factsieve.core.guard.lexicon import words
@@ -31,6 +30,8 @@ _LONGEST: Final = 60
 
 def exchanged(ours: tuple[str, ...], theirs: tuple[str, ...], candidate: Features, stored: Features) -> Finding | None:
     """Return a finding where two pieces changed places around a third, or where a word describes another thing than before."""
+    if len(ours) != len(theirs) and candidate.language not in UNSPACED:
+        return None
     if candidate.language == "en":
         ours, theirs = _bare(ours), _bare(theirs)
     elif candidate.language in UNSPACED:
@@ -60,13 +61,13 @@ def exchanged(ours: tuple[str, ...], theirs: tuple[str, ...], candidate: Feature
     return None
 
 
-@lru_cache(maxsize=4096)
 def _bare(tokens: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words with every pronoun in its first form: who visits us may be visited by us."""
-    return tuple(_FIRST_FORMS.get(token, token) for token in tokens)
+    return tokens if _PRONOUNS.isdisjoint(tokens) else tuple([_FIRST_FORMS.get(token, token) for token in tokens])
 
 
 _FIRST_FORMS: Final = {"us": "we", "me": "i", "him": "he", "them": "they"}
+_PRONOUNS: Final = frozenset(_FIRST_FORMS)
 
 
 def _characters(folded: str) -> tuple[str, ...]:

@@ -74,7 +74,7 @@ def features(text: str, occurred_at: datetime) -> Features:
         answer_at=builder.answer_at,
         code=code_of(normal, language),
         passive=builder.participle and not _BY.isdisjoint(builder.lowers),
-    )
+    ).prepare()
 
 
 def names_relative_time(text: str) -> bool:

@@ -21,7 +21,8 @@ def literal_finding(candidate: Features, stored: Features) -> Finding | None:
         return None
     if ours == theirs or ours.split() == theirs.split():
         return _path_in_other_case(candidate, stored)
-    quoted, known = _quotes(ours), _quotes(theirs)
+    quoted = _quotes(ours)
+    known = _quotes(theirs) if quoted else quoted
     if quoted and known and quoted != known and len(_bare(ours)) == len(_bare(theirs)):
         return Finding("substitution", " ".join(sorted(quoted - known))[:80], " ".join(sorted(known - quoted))[:80])
     if _SIGNS.search(ours) is None or _SIGNS.search(theirs) is None:
@@ -37,6 +38,8 @@ def literal_finding(candidate: Features, stored: Features) -> Finding | None:
 
 
 def _quotes(folded: str) -> set[str]:
+    if '"' not in folded and "`" not in folded and folded.count("'") < 2:
+        return set()
     return {next(filter(None, found)).strip(" .,;:!?") for found in _QUOTED.findall(folded)}
 
 

@@ -5,7 +5,9 @@ All are plain msgspec structs of strings, numbers and tuples, so that the featur
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
+from typing import Final
 
 import msgspec
 
@@ -106,10 +108,51 @@ class Features(msgspec.Struct, frozen=True, dict=True):
     answer_at: int = -1
     code: str = ""
 
+    def prepare(self) -> Features:
+        """Work out now what every comparison asks for, and return the same features."""
+        _ = self.tokens, self.agreeing, self.keys, self.places, self.surfaces, self.roles, self.later_names
+        return self
+
+    @cached_property
+    def tokens(self) -> tuple[str, ...]:
+        """The words of the folded text, small ones included, without punctuation."""
+        return tuple(_TOKEN.findall(self.folded))
+
+    @cached_property
+    def agreeing(self) -> tuple[str, ...]:
+        """The same with those that follow the number of what stands before them in one form: is, are."""
+        return tuple([_AGREEING.get(token, token) for token in self.tokens])
+
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """The normal forms of all words but relations, in order."""
-        return tuple(word.key for word in self.words if word.role != "r")
+        return tuple([word.key for word in self.words if word.role != "r"])
+
+    @cached_property
+    def places(self) -> dict[str, list[int]]:
+        """Where each normal form stands among the words, relations included."""
+        places: dict[str, list[int]] = {}
+        for index, word in enumerate(self.words):
+            if word.key in places:
+                places[word.key].append(index)
+            else:
+                places[word.key] = [index]
+        return places
+
+    @cached_property
+    def surfaces(self) -> frozenset[str]:
+        """The words as written, in lower case, relations included."""
+        return frozenset([word.surface for word in self.words])
+
+    @cached_property
+    def roles(self) -> frozenset[str]:
+        """The roles that its words have."""
+        return frozenset([word.role for word in self.words])
+
+    @cached_property
+    def later_names(self) -> dict[str, int]:
+        """The names behind the first word, each with the list that it is a member of."""
+        return {word.key: word.group for word in self.words[1:] if word.role == "n"}
 
     @cached_property
     def distinct(self) -> frozenset[str]:
@@ -129,6 +172,10 @@ class Features(msgspec.Struct, frozen=True, dict=True):
         """What stands before the first colon of `label: value`, else nothing."""
         label, colon, value = self.folded.partition(": ")
         return label if colon and value else ""
+
+
+_TOKEN: Final = re.compile(r"[^\s.,;:!?\"()\[\]]+")
+_AGREEING: Final = {"are": "is", "were": "was", "have": "has", "do": "does", "aren't": "isn't", "don't": "doesn't"}
 
 
 class Comparison(msgspec.Struct, frozen=True):

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Final, NamedTuple
 
 SMALL: Final = 4
 """Longer stretches that differ are rewording."""
 UNSPACED: Final = frozenset(("zh", "ja"))
 """Languages written without spaces, which have no words in this sense."""
-_TOKEN: Final = re.compile(r"[^\s.,;:!?\"()\[\]]+")
 
 
 class Place(NamedTuple):
@@ -28,12 +25,6 @@ class Place(NamedTuple):
         return " ".join(self.ours)[:80], " ".join(self.theirs)[:80]
 
 
-@lru_cache(maxsize=4096)
-def tokens_of(folded: str) -> tuple[str, ...]:
-    """Return the words of a folded text without punctuation."""
-    return tuple(_TOKEN.findall(folded))
-
-
 def common_ends(ours: Sequence[str], theirs: Sequence[str]) -> tuple[int, int]:
     """Return how much of two texts is the same from the beginning on, and how much of the rest up to the end."""
     least = min(len(ours), len(theirs))
@@ -44,6 +35,22 @@ def common_ends(ours: Sequence[str], theirs: Sequence[str]) -> tuple[int, int]:
     while tail < least - head and ours[-1 - tail] == theirs[-1 - tail]:
         tail += 1
     return head, tail
+
+
+def only_in(ours: Sequence[str], theirs: Sequence[str], most: int) -> list[str] | None:
+    """Return the words, in order, that `ours` has more often than `theirs`; nothing where these are more than `most`, each time counted."""
+    if len(ours) - len(theirs) > most:
+        return None
+    left = list(theirs)
+    further: list[str] = []
+    for word in ours:
+        if word in left:
+            left.remove(word)
+        elif len(further) < most:
+            further.append(word)
+        else:
+            return None
+    return further if len(further) < 2 else [word for word in dict.fromkeys(ours) if word in further]
 
 
 def place_of_change(ours: tuple[str, ...], theirs: tuple[str, ...]) -> Place:

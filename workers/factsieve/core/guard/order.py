@@ -47,7 +47,7 @@ _LONG: Final = 8
 
 def order_finding(candidate: Features, stored: Features, alignment: Alignment) -> Finding | None:
     """Return a finding where two aligned words, or two values, have changed places while what stands between them has not."""
-    if "c" in [word.role for word in alignment.ours]:
+    if "c" in candidate.roles:
         return None
     pairs = sorted(alignment.pairs)
     targets = [j for _, j in pairs]
@@ -67,13 +67,13 @@ def held_in(candidate: Features, stored: Features) -> bool | None:
     True where it is, False where it is what the other text says to be inside, None where nothing of the kind is said.
     """
     for one, other in ((candidate, stored), (stored, candidate)):
-        if one.language != "en":
+        if one.language != "en" or _HOLDING.isdisjoint(one.places) or _INSIDE.isdisjoint(other.surfaces):
             continue
         holding = next((i for i, word in enumerate(one.words) if i and word.key in _HOLDING), 0)
         if not holding:
             continue
         spot = next((i for i, word in enumerate(other.words) if word.surface in _INSIDE), -1)
-        if spot < 1 or any(word.surface in _INSIDE for word in one.words):
+        if spot < 1 or not _INSIDE.isdisjoint(one.surfaces):
             continue
         if any(word.key in _HOLDING for word in other.words[: spot - 1]):
             continue
@@ -102,7 +102,7 @@ _HOLDING: Final = frozenset(stem(word, "en") for word in ("contain", "hold", "in
 
 def bearing_finding(candidate: Features, stored: Features, alignment: Alignment) -> Finding | None:
     """Return a finding where one text moves `towards` what no preposition stands before in the other: `water scooter`."""
-    if _TOWARDS.isdisjoint([word.surface for word in (*candidate.words, *stored.words)]):
+    if _TOWARDS.isdisjoint(candidate.surfaces) and _TOWARDS.isdisjoint(stored.surfaces):
         return None
     twins = {j: i for i, j in alignment.pairs}
     for here, there, pairs in ((candidate, stored, dict(alignment.pairs)), (stored, candidate, twins)):
@@ -150,8 +150,7 @@ def _subject_changed(candidate: Features, stored: Features) -> Finding | None:
     first, other = candidate.words[0], stored.words[0]
     if first.key == other.key or first.owner or other.owner:
         return None
-    ours = {word.key: word.group for word in candidate.words[1:] if word.role == "n"}
-    theirs = {word.key: word.group for word in stored.words[1:] if word.role == "n"}
+    ours, theirs = candidate.later_names, stored.later_names
     if first.key not in theirs or (known(first.surface) and known(other.surface)):
         return None
     if other.key not in ours and (candidate.language != "en" or other.role in "rlc" or known(other.surface)):
@@ -160,9 +159,7 @@ def _subject_changed(candidate: Features, stored: Features) -> Finding | None:
         return None
     if _one_thing(candidate, other.key) or _one_thing(stored, first.key):
         return None
-    if any(word.surface in _RECEIVING for word in candidate.words) != any(
-        word.surface in _RECEIVING for word in stored.words
-    ):
+    if _RECEIVING.isdisjoint(candidate.surfaces) != _RECEIVING.isdisjoint(stored.surfaces):
         return None
     return Finding("role_order", first.surface, other.surface)
 

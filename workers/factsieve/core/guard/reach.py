@@ -40,7 +40,7 @@ def _widened(candidate: Features, stored: Features, gone: list[str]) -> list[Fin
 
 def _left_behind(candidate: Features, stored: Features, alignment: Alignment) -> list[Finding]:
     """Find a stored change `from X to Y` of which the candidate names X alone, as if it still held."""
-    if any(word.surface == "from" for word in candidate.words):
+    if "from" in candidate.surfaces or "from" not in stored.surfaces or "to" not in stored.surfaces:
         return []
     origin = _object_after("from", stored)
     target = _object_after("to", stored) if origin is not None else None

@@ -84,6 +84,8 @@ def _graded(ours: frozenset[str], theirs: frozenset[str]) -> str:
     ours, theirs = (side - {"few"} | {"some"} if {"a", "few"} <= side else side for side in (ours, theirs))
     if ours & _VAGUE and any(_is_number(word) or word in _TWO for word in theirs):
         return ""
+    if _GRADED.isdisjoint(ours) or _GRADED.isdisjoint(theirs):
+        return ""
     for kind, grades in SCALES:
         here = [grades[word] for word in ours if word in grades]
         there = [grades[word] for word in theirs if word in grades]
@@ -94,6 +96,10 @@ def _graded(ours: frozenset[str], theirs: frozenset[str]) -> str:
             if not numbered:  # 60 seconds are a minute: amounts are compared as values
                 return kind
     return ""
+
+
+_GRADED: Final = frozenset(word for _, grades in SCALES for word in grades)
+"""All words that name a grade on some scale."""
 
 
 def _modal(ours: frozenset[str], theirs: frozenset[str]) -> str:

@@ -15,7 +15,7 @@ from factsieve.core.guard.foreign import foreign_finding
 from factsieve.core.guard.lexicon import BE, words
 from factsieve.core.guard.literal import literal_finding
 from factsieve.core.guard.model import Features, Finding
-from factsieve.core.guard.oneplace import SMALL, Place, place_of_change, tokens_of
+from factsieve.core.guard.oneplace import SMALL, Place, place_of_change
 from factsieve.core.guard.placing import placing_finding
 from factsieve.core.guard.possession import owner_finding
 
@@ -24,7 +24,7 @@ def last_look(candidate: Features, stored: Features) -> Finding | None:
     """Return what keeps two texts apart of which nothing else does: asked only where a skip would be allowed."""
     if candidate.language != stored.language or "sha256:" in (candidate.folded[:7], stored.folded[:7]):
         return None
-    ours, theirs = tokens_of(candidate.folded), tokens_of(stored.folded)
+    ours, theirs = candidate.tokens, stored.tokens
     found = literal_finding(candidate, stored) or exchanged(ours, theirs, candidate, stored)
     if found is not None:
         return found

@@ -15,6 +15,11 @@ def _content(words: tuple[Word, ...]) -> list[Word]:
     return [word for word in words if word.role in "nwcp"]
 
 
+def _named(words: list[Word]) -> bool:
+    """Return whether a name is among the words."""
+    return "n" in [word.role for word in words]
+
+
 def word_findings(
     alignment: Alignment, candidate: Features, stored: Features, *, edited: bool
 ) -> tuple[list[Finding], list[Finding], list[Finding]]:
@@ -32,22 +37,23 @@ def word_findings(
     signs = alignment.reworded + len(alignment.narrowed)
     shorter = 0
     light: list[Finding] = []
-    shared = len({value.canonical for value in candidate.values} & {value.canonical for value in stored.values})
+    shared = _shared(candidate, stored)
     cost = 0.0
     unspaced = False
+    in_signs = "c" in candidate.roles or "c" in stored.roles
     for gap in alignment.gaps():
         ours, theirs = _content(gap.ours), _content(gap.theirs)
-        unspaced = unspaced or any(word.role == "c" for word in (*ours, *theirs))
+        unspaced = unspaced or (in_signs and "c" in [word.role for word in (*ours, *theirs)])
         if gap.framed and gap.ours and gap.theirs and not (ours and theirs):
             ours, theirs = [w for w in gap.ours if w.role != "r"], [w for w in gap.theirs if w.role != "r"]
             if ours and theirs and not _tells_existence(ours, theirs, candidate, stored):
                 light.append(Finding("substitution", _excerpt(ours), _excerpt(theirs)))
         elif gap.framed and ours and theirs:
-            name = any(word.role == "n" for word in (*ours, *theirs))
+            name = _named(ours) or _named(theirs)
             swapped.append(Finding("entity" if name else "substitution", _excerpt(ours), _excerpt(theirs)))
             cost += len(ours)
         elif gap.framed and ours:
-            added.append(Finding("entity" if any(word.role == "n" for word in ours) else "novelty", _excerpt(ours)))
+            added.append(Finding("entity" if _named(ours) else "novelty", _excerpt(ours)))
             cost += len(ours) * (1 if len(alignment.pairs) + shared >= _ENOUGH else 2)
         elif gap.framed and theirs:
             dropped.append(Finding("novelty", "", _excerpt(theirs)))
@@ -61,16 +67,8 @@ def word_findings(
     signs += both
     cost += both * _LOOSE + (len(loose_ours) - both)
     if loose_ours:
-        added.append(
-            Finding("entity" if any(word.role == "n" for word in loose_ours) else "novelty", _excerpt(loose_ours))
-        )
-    if (
-        light
-        and not signs
-        and not shorter
-        and not swapped
-        and (len(light) == 1 or any(word.role == "c" for word in alignment.ours))
-    ):
+        added.append(Finding("entity" if _named(loose_ours) else "novelty", _excerpt(loose_ours)))
+    if light and not signs and not shorter and not swapped and (len(light) == 1 or "c" in candidate.roles):
         swapped = light
     names = [f for f in swapped + added if f.kind == "entity"]
     if not signs and not shorter and cost and _unlike(candidate.small, stored.small) >= _SMALL:
@@ -85,6 +83,13 @@ def word_findings(
     if signs + shorter >= _SIGNS and not unspaced and cost <= _TOLERANCE * (_weight(alignment) + shared):
         return [f for f in names if f in swapped], [f for f in names if f in added], dropped
     return swapped, added, dropped
+
+
+def _shared(candidate: Features, stored: Features) -> int:
+    """Return how many values both name."""
+    if not candidate.values or not stored.values:
+        return 0
+    return len({value.canonical for value in candidate.values} & {value.canonical for value in stored.values})
 
 
 def _unlike(ours: Sequence[str], theirs: Sequence[str]) -> int:
