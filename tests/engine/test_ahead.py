@@ -107,3 +107,54 @@ def test_what_nobody_asks_for_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> N
         assert not gathered._ahead
 
     asyncio.run(body())
+
+
+def test_repeats_behind_a_command_are_not_embedded_ahead() -> None:
+    """A wave of commands tells nothing of what the next one needs."""
+    world = World(wave_events=1)
+    world.run([world.record(text) for text in TEXTS[:2]])
+    first, second = world.current()
+    world.embedder.embedded.clear()
+    world.run([world.command("retract", {"fact_id": first.fact_id}), world.record(second.text, 60)])
+    assert second.text not in world.embedder.embedded
+
+
+def test_a_command_in_the_next_wave_is_passed_over() -> None:
+    """It has no text to embed."""
+    world = World(wave_events=1)
+    world.run([world.record(TEXTS[0])])
+    [fact] = world.current()
+    world.run([world.record(TEXTS[1]), world.command("retract", {"fact_id": fact.fact_id}), world.record(TEXTS[2])])
+    assert sorted(fact.text for fact in world.current()) == TEXTS[1:3]
+    assert len(world.done) == 4
+
+
+def test_one_repeat_in_ten_is_no_crowd() -> None:
+    """The next wave's vectors are computed ahead where nine of ten statements were new, and not where fewer were."""
+    for repeats, ahead in ((1, True), (2, False)):
+        world = World(wave_events=10)
+        world.run([world.record(f"old statement {number}") for number in range(repeats)])
+        world.embedder.embedded.clear()
+        outbox = Watching(world.embedder)
+        first = [f"old statement {number}" for number in range(repeats)]
+        first += [f"new statement {number}" for number in range(10 - repeats)]
+        world.run([world.record(text, 60) for text in (*first, "a later one")], outbox=outbox)
+        assert outbox.seen is not None
+        assert ("a later one" in outbox.seen) is ahead
+
+
+def test_while_events_are_tried_alone_nothing_is_embedded_ahead() -> None:
+    """One of them may be what the embedder fails on: it is not to fail together with others again."""
+    calls: list[list[str]] = []
+
+    class Touchy(ToyEmbedder):
+        async def embed(self, texts: Sequence[str]) -> list[Vector]:
+            calls.append(list(texts))
+            if any("poison" in text for text in texts):
+                raise ZeroDivisionError
+            return await super().embed(texts)
+
+    world = World(wave_events=3, embedder=Touchy())
+    world.run([world.record(text) for text in ("alpha runs", "beta runs", "a poison", *TEXTS[:3])])
+    alone = calls[calls.index(["alpha runs"]) :]
+    assert [call for call in alone if len(call) > 1] == [TEXTS[:3]]

@@ -147,7 +147,89 @@ def test_an_event_twice_in_one_wave_is_decided_once() -> None:
     assert len(world.done) == 3
 
 
+def test_waves_are_of_one_partition() -> None:
+    """Each owner of a namespace in several partitions has to find a record by the first of its own events."""
+    world = World()
+    world.observer = sizes = Sizes()  # type: ignore[assignment]
+    world.run([elsewhere(world.record(f"statement {n}"), partition) for n, partition in enumerate([0, 1, 0, 0])])
+    assert sizes.recorded_sizes == [1, 1, 2]
+
+
+def test_a_command_meets_what_was_decided_before_it_recorded() -> None:
+    """It begins a record of its own: what it refers to is in the stores."""
+    world = World()
+    world.run([world.record("alpha runs")])
+    [alpha] = world.current()
+    world.observer = sizes = Sizes()  # type: ignore[assignment]
+    world.run([world.record("beta runs"), world.command("retract", {"fact_id": alpha.fact_id})])
+    assert sizes.recorded_sizes == [1, 1]
+    assert [fact.text for fact in world.current()] == ["beta runs"]
+
+
+def test_a_command_that_is_refused_does_not_take_its_wave_apart() -> None:
+    """Nothing has failed: what follows it is decided together, as if it had not been there."""
+    world = World()
+    world.run([world.record("delta runs")])
+    old = world.command("retract", {"fact_id": world.current()[0].fact_id})
+    world.observer = sizes = Sizes()  # type: ignore[assignment]
+    world.clock.advance(2 * world.settings.command_max_age_s)
+    world.run([world.record("alpha runs"), old, world.record("beta runs"), world.record("gamma runs")])
+    assert sizes.recorded_sizes == [1, 2]
+    assert len(world.outbox.of("candidate-facts-dlt")) == 1
+    assert len(world.done) == 5
+
+
+@pytest.mark.parametrize("at", range(1, 4))
+def test_a_suspect_takes_its_wave_apart_wherever_it_is_met(at: int) -> None:
+    """A statement that takes processes down may do so to its vector, to what is recognised, or to a ruling: the ledger is asked first."""
+
+    class Deadly(Marks):
+        def __init__(self) -> None:
+            super().__init__()
+            self.met = 0
+
+        def running(self, *contents: str | bytes) -> Any:
+            self.met += "alpha runs" in contents
+            if "alpha runs" in contents and self.met >= at:
+                raise BadInput("unprocessable", "it took processes down")
+            return super().running(*contents)
+
+    world = World()
+    world.observer = sizes = Sizes()  # type: ignore[assignment]
+    world.run([world.record(f"{name} runs") for name in ("alpha", "beta", "gamma")], risk=Deadly())
+    assert sizes.recorded_sizes == [1, 1]
+    assert len(world.outbox.of("candidate-facts-dlt")) == 1
+    assert sorted(fact.text for fact in world.current()) == ["beta runs", "gamma runs"]
+
+
 # The ledger
+
+
+def test_an_event_that_comes_again_with_another_body_is_refused() -> None:
+    """The first one stands; who sent the second is told where."""
+    world = World()
+    world.run([world.record("alpha runs", event="a"), world.record("beta runs", event="b")])
+    world.outbox.clear()
+    world.observer = sizes = Sizes()  # type: ignore[assignment]
+    world.run([world.record("beta runs", event="b"), world.record("gamma runs", event="a")])
+    assert sizes.told_again == [1]
+    assert [decision["error"]["code"] for decision in world.decisions() if "error" in decision] == ["event_id_conflict"]
+    assert len(world.outbox.of("candidate-facts-dlt")) == 1
+    assert sorted(fact.text for fact in world.current()) == ["alpha runs", "beta runs"]
+    assert len(world.done) == 4
+
+
+def test_what_was_told_by_a_process_that_slept_is_told_anew() -> None:
+    """Another one may have told a later state meanwhile: the compacted topic ends with what stands."""
+    world, fence = World(), Fence()
+
+    def sleep(result: Any) -> Any:
+        fence.asleep = 3
+        return result
+
+    world.run([world.record("alpha runs")], outbox=On(world.outbox, "send", after=sleep), fence=fence)
+    assert len(world.outbox.of("facts")) == 2
+    assert len(world.outbox.of("fact-decisions")) == 1
 
 
 def test_a_record_that_can_not_be_read_yet_is_waited_for() -> None:
@@ -202,8 +284,10 @@ def test_texts_that_were_recorded_are_marked_no_more() -> None:
     world.run([world.record("alpha runs"), world.record("beta runs", source="post_tool_use")], risk=marks)
     assert {"alpha runs", "beta runs"} <= set(marks.begun)
     assert marks.under_way == {}
+    world.observer = told = Told()  # type: ignore[assignment]
     world.run([world.command("retract", {"fact_id": world.current()[0].fact_id})], risk=Marks())
     assert world.decisions()[-1]["outcome"] == "applied"
+    assert told.counts == {"recorded": 1}
 
 
 # What fails
@@ -256,6 +340,36 @@ def test_a_namespace_whose_event_can_not_be_set_aside_stops() -> None:
         await engine.stop()
 
     asyncio.run(main())
+
+
+def test_where_nobody_waits_an_event_to_blame_is_set_aside_too() -> None:
+    """What ends the process is an outage, not one bad event."""
+    world = World(embedder=Touchy())
+    world.settings = msgspec.structs.replace(world.settings, poison=PoisonSettings(tries=1, ends_on_outage=True))
+    world.run([world.record("poison"), world.record("alpha runs")])
+    assert [fact.text for fact in world.current()] == ["alpha runs"]
+    assert len(world.outbox.of("candidate-facts-dlt")) == 1
+
+
+def test_a_namespace_is_not_stopped_for_an_event_whose_partition_is_gone() -> None:
+    """It went while the known-good statement was sent: the namespace is its new owner's to stop."""
+    world, told = World(embedder=Touchy()), Told()
+
+    async def main() -> None:
+        settings = msgspec.structs.replace(world.settings, poison=PoisonSettings(tries=1, stops_namespace=True))
+        engine = Engine(world.ports(), settings, told)
+
+        async def lose(_number: int) -> None:
+            await engine.drain([P0], 0.0)
+
+        engine._quarantine._probe = lose
+        await engine.submit(world.record("poison"), lambda: pytest.fail("done"))
+        await until(lambda: not engine.lanes)
+        assert (engine.in_flight, engine.failure, engine.stopped_namespaces) == (0, None, 0)
+        await engine.stop()
+
+    asyncio.run(main())
+    assert told.counts == {"fenced": 1}
 
 
 def test_an_event_that_fails_is_not_set_aside_when_its_partition_is_gone() -> None:

@@ -353,10 +353,9 @@ class Engine:
                 item.close()
 
     def _stop_namespace(self, lane: Lane, reason: NamespaceStopped) -> None:
-        place = next((item.partition for item in (*lane.started, *lane.waiting) if not item.closed), None)
+        place = lane.started[0].partition  # that of its whole wave
         try:
-            if place is not None:
-                self._quarantine.stop(lane.namespace, place, reason)
+            self._quarantine.stop(lane.namespace, place, reason)
         except Bug as error:
             self._fail(error)
 

@@ -82,8 +82,7 @@ class Lane:
             except Exception as error:
                 rest = await self._failed(self.started, error)
             # What another worker recorded first, or what follows a repeated event, is looked up anew.
-            self.waiting.extendleft(reversed(self._ours([item for item in rest if not item.closed])))
-            self.started = []
+            self.waiting.extendleft(reversed(self._ours(rest)))
 
     def _next(self, count: int) -> list[Item]:
         """Return the next events, `count` at most, all of one partition.
