@@ -429,6 +429,49 @@ def test_a_reworded_fact_has_the_vector_of_its_new_words() -> None:
         assert np.array_equal(vectors[fact.point_id], world.embedder.vector(fact.text))
 
 
+def test_a_reworded_fact_that_is_gone_stays_gone() -> None:
+    """Its words are not embedded, and nothing is written."""
+    world = World(always(Kind.UPDATE), policy=WIDE, wave_events=1)
+    world.run([world.record("the api port is now 8080"), world.record("the api port is now 8081", 60_000)])
+    [_, second] = recorded(world)
+    assert second.entries[0].reworded
+    empty = World(policy=WIDE)
+    facts = Watched(empty.facts)
+    asyncio.run(
+        performer(empty, facts=facts).perform(msgspec.structs.replace(second, entries=_without_inserts(second)))
+    )
+    assert empty.embedder.embedded == []
+    assert [writes for writes in facts.of("write") if writes] == []
+    assert empty.state() == []
+
+
+def _without_inserts(record: LedgerRecord) -> tuple[Entry, ...]:
+    """Return entries that only change what is there."""
+    return tuple(
+        msgspec.structs.replace(
+            entry, inserts=(), effects=tuple(fact for fact in entry.effects if fact.point_id not in entry.inserts)
+        )
+        for entry in record.entries
+    )
+
+
+def test_what_goes_while_it_is_performed_stays_gone(lived: tuple[World, list[Record]]) -> None:
+    """A point that was there a moment ago and has no vector any more is left out; the rest is written."""
+    world, _ = lived
+    first, second = recorded(world)
+    bare = World(policy=WIDE)
+    asyncio.run(performer(bare).perform(first))
+
+    class Going(Watched):
+        async def vectors(self, _ids: Any) -> dict[str, Any]:
+            return {}
+
+    facts = Going(bare.facts)
+    asyncio.run(performer(bare, facts=facts).perform(second))
+    [writes] = facts.of("write")
+    assert {write.fact.point_id for write in writes} == set(second.entries[0].inserts)
+
+
 def test_a_fact_that_is_gone_is_not_told(lived: tuple[World, list[Record]]) -> None:
     """Its decision and its change are, as they are recorded; how it stands nobody can say."""
     world, records = lived
