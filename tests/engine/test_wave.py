@@ -12,7 +12,7 @@ import pytest
 from factsieve.core.errors import Transient
 from factsieve.core.facts import Kind, Source, Status
 from factsieve.core.ids import text_hash
-from factsieve.core.judging import Question
+from factsieve.core.judging import Question, Verdict
 from factsieve.core.policy import Policies, Policy
 from factsieve.engine.ports import Gathered, QuietObserver
 from factsieve.engine.wave import WaveSettings, new_vectors, unit
@@ -511,6 +511,37 @@ def test_what_came_back_into_force_is_a_neighbour_at_once() -> None:
     assert [fact.text for fact in world.current()][-2:] == ["the api port is 8082", "nothing alike at all"] or len(
         world.current()
     ) == 2
+
+
+def test_what_a_command_rewords_is_met_by_its_words_at_once() -> None:
+    """After the revert of an update, statements of the same wave see the old words by their own vector, not by the one in the store."""
+    world = World(always(Kind.UPDATE), policy=WIDE)
+    world.run([world.record("the api port is 8080"), world.record("the api port is 8081", 60_000)])
+    assert kinds(world) == ["add", "update"]
+    decision_id = world.decisions()[1]["decision_id"]
+    world.run(
+        [world.command("revert", {"decision_id": decision_id}), world.record("the api port is 8080 today", 120_000)]
+    )
+    words = [world.embedder.vector(text) for text in ("the api port is 8080", "the api port is 8080 today")]
+    assert world.decisions()[-1]["dedup_signal"]["max_sim"] == pytest.approx(float(words[0] @ words[1]), abs=1e-3)
+
+
+# Judges
+
+
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_remote_judge_is_waited_for_with_nothing_pending(remote: bool) -> None:
+    """What was decided before it in the wave is recorded and told first; for a judge at hand nothing is taken apart."""
+    told: list[int] = []
+
+    def script(question: Question) -> Verdict:
+        told.append(len(world.outbox.of("fact-decisions")))
+        return always(Kind.ADD)(question)
+
+    world = World(script, policy=WIDE, remote=remote)
+    world.run([world.record(text) for text in ("the api port is 8080", "nothing alike", "the api port is 8081")])
+    assert told == [2 if remote else 0]
+    assert [len(record.entries) for record in recorded(world)] == ([2, 1] if remote else [3])
 
 
 # Vectors that came along
