@@ -333,7 +333,7 @@ def test_no_skip_on_a_vector_that_stands_for_too_little(truncated: bool, share: 
 
 def test_what_a_vector_is_worth_is_asked_only_where_it_may_lead_to_a_skip() -> None:
     """Not below the threshold, and not of a vector that came along; exactly at the threshold it is."""
-    world = World(policy=Policy(skip_guard="off", skip_threshold=0.8))
+    world = World(policy=Policy(skip_guard="off", skip_threshold=float(np.float32(0.8))))
     world.settings = msgspec.structs.replace(
         world.settings, limits=Limits(embedding_model="toy", embedding_dimension=DIMENSION)
     )
@@ -489,6 +489,54 @@ def test_what_was_believed_once_is_searched_again_too() -> None:
     assert places["late"] == (times[1], times[2])
 
 
+def test_the_signal_is_of_the_nearest_fact() -> None:
+    """Of several neighbours the first is the one that is named."""
+    world = World(always(Kind.ADD), policy=WIDE)
+    texts = ("the api port is 8080", "the ui colour is green", "a walk is nice")
+    world.run([world.record(text) for text in texts])
+    near = world.embedder.vector("the api port is 8081")
+    nearest = next(fact for fact in world.current() if fact.text == texts[0])
+    world.run([world.record("the api port is 8081", 60_000)])
+    signal = world.decisions()[-1]["dedup_signal"]
+    assert signal["matched_id"] == nearest.fact_id
+    assert signal["max_sim"] == pytest.approx(float(near @ world.embedder.vector(texts[0])), abs=1e-3)
+
+
+def test_what_is_in_conflict_and_was_stated_last_is_known_when_it_comes_again() -> None:
+    """Once neighbours were looked up: the other one was not stated since, so nothing is asserted anew."""
+    world = World(always(Kind.ADD, review="conflict", conflicts=(0,)), policy=WIDE)
+    for at, text in enumerate(["the api port is 8080", "the api port is 8081", "the api port is 8081"]):
+        world.run([world.record(text, 60_000 * at)])
+    assert [(d["decision"], d["reason"]) for d in world.decisions()][-1] == ("skip", "exact_duplicate")
+
+
+def test_a_late_statement_sees_what_its_own_wave_has_just_retired() -> None:
+    """By the vector that the store has of it: the wave knows of that fact only that it changed."""
+    timelines = []
+    for wave_events in (1, 8):
+        world = World(always(Kind.SUPERSEDE), policy=WIDE, wave_events=wave_events)
+        world.run([world.record("the api port is 8080")])
+        world.run(
+            [world.record("the api port is 8082", 60_000), world.record("the api port is 8081", 30_000)],
+        )
+        timelines.append(world.timeline())
+    assert timelines[0] == timelines[1]
+    assert [text for _, _, text in timelines[0]] == [f"the api port is {port}" for port in (8080, 8081, 8082)]
+
+
+def test_what_was_believed_once_is_found_by_its_slot_alone() -> None:
+    """However far its words are: a late statement of the slot ends it."""
+    policy = msgspec.structs.replace(WIDE, supersede_scan_limit=1)
+    world = World(always(Kind.SUPERSEDE), policy=policy, slack=0)
+    world.run([world.record("ana", 0, slot="owner"), world.record("ben", 60_000, slot="owner")])
+    near = ("carl of the shop", "carl of the garden", "carl of the shop")  # the past neighbour that the limit leaves room for
+    world.run([world.record(text, at) for text, at in zip(near, (0, 20_000, 40_000), strict=True)])
+    world.run([world.record("carl", 30_000, slot="owner")])
+    places = {text: (start, end) for start, end, text in world.timeline()}
+    assert places["ana"] == (START, START + timedelta(seconds=30_000))
+    assert places["carl"] == (START + timedelta(seconds=30_000), START + timedelta(seconds=60_000))
+
+
 # Commands in a wave
 
 
@@ -570,6 +618,24 @@ def test_history_of_a_fact_keeps_the_vector_that_came_along() -> None:
             expected = 0.9 if row.text == "two" else 1.0
             assert vectors[row.point_id][0] == pytest.approx(expected, abs=1e-5), row
         assert {row.status for row in rows} >= {Status.CURRENT, Status.PAST}
+
+
+def test_history_of_a_fact_that_changed_in_the_wave_has_the_vector_that_it_had_then() -> None:
+    """The store still has an older one."""
+    world = World(always(Kind.UPDATE), policy=WIDE)
+    nearness = {"one": 1.0, "two": 0.95, "three": 0.9}
+    records = [
+        world.record(text, 60_000 * n, embedding=at_similarity(nearness[text]), embedding_model="toy")
+        for n, text in enumerate(nearness)
+    ]
+    world.run(records[:1])
+    world.run(records[1:])
+    assert kinds(world) == ["add", "update", "update"]
+    rows = asyncio.run(world.facts.select("team", current_only=False))
+    vectors = asyncio.run(world.facts.vectors([row.point_id for row in rows]))
+    assert {row.text for row in rows if row.status is Status.PAST} == {"one", "two"}
+    for row in rows:
+        assert vectors[row.point_id][0] == pytest.approx(nearness[row.text], abs=1e-5), row
 
 
 @pytest.mark.parametrize("kind", [Kind.SKIP, Kind.SUPERSEDE])
