@@ -331,24 +331,20 @@ def test_no_skip_on_a_vector_that_stands_for_too_little(truncated: bool, share: 
     assert told.counts == Counter({cause: 1} if cause else {})
 
 
-def test_what_a_vector_is_worth_is_asked_only_where_it_may_lead_to_a_skip() -> None:
-    """Not below the threshold, and not of a vector that came along; exactly at the threshold it is."""
-    world = World(policy=Policy(skip_guard="off", skip_threshold=float(np.float32(0.8))))
-    world.settings = msgspec.structs.replace(
-        world.settings, limits=Limits(embedding_model="toy", embedding_dimension=DIMENSION)
-    )
+@pytest.mark.parametrize(("similarity", "asked"), [("0.79", False), ("0.8", True), ("0.81", True)])
+def test_what_a_vector_is_worth_is_asked_only_where_it_may_lead_to_a_skip(similarity: str, asked: bool) -> None:
+    """Not below the threshold; exactly at the threshold it is."""
 
     class Fixed(ToyEmbedder):
         def vector(self, text: str) -> Any:
             return unit(at_similarity(float(text)))
 
+    world = World(policy=Policy(skip_guard="off", skip_threshold=0.8))
     embedder = Embedding(Fixed(), Coverage(truncated=True, unknown_share=0.0))
-    for n, text in enumerate(["1.0", "0.79", "0.8"]):
+    for n, text in enumerate(["1.0", similarity]):
         world.run([world.record(text, 60_000 * n)], embedder=embedder)
-    assert embedder.covered == ["0.8"]
-    world.run([world.record("given", 600_000, embedding=FIRST, embedding_model="toy")], embedder=embedder)
-    assert embedder.covered == ["0.8"]
-    assert kinds(world)[-1] == "skip"
+    assert world.decisions()[-1]["dedup_signal"]["max_sim"] == float(similarity)
+    assert embedder.covered == ([similarity] if asked else [])
 
 
 def test_what_a_vector_is_worth_depends_on_the_nearest_fact() -> None:
@@ -529,7 +525,11 @@ def test_what_was_believed_once_is_found_by_its_slot_alone() -> None:
     policy = msgspec.structs.replace(WIDE, supersede_scan_limit=1)
     world = World(always(Kind.SUPERSEDE), policy=policy, slack=0)
     world.run([world.record("ana", 0, slot="owner"), world.record("ben", 60_000, slot="owner")])
-    near = ("carl of the shop", "carl of the garden", "carl of the shop")  # the past neighbour that the limit leaves room for
+    near = (
+        "carl of the shop",
+        "carl of the garden",
+        "carl of the shop",
+    )  # the past neighbour that the limit leaves room for
     world.run([world.record(text, at) for text, at in zip(near, (0, 20_000, 40_000), strict=True)])
     world.run([world.record("carl", 30_000, slot="owner")])
     places = {text: (start, end) for start, end, text in world.timeline()}
