@@ -525,11 +525,8 @@ def test_what_was_believed_once_is_found_by_its_slot_alone() -> None:
     policy = msgspec.structs.replace(WIDE, supersede_scan_limit=1)
     world = World(always(Kind.SUPERSEDE), policy=policy, slack=0)
     world.run([world.record("ana", 0, slot="owner"), world.record("ben", 60_000, slot="owner")])
-    near = (
-        "carl of the shop",
-        "carl of the garden",
-        "carl of the shop",
-    )  # the past neighbour that the limit leaves room for
+    # nearer ones, which take the place that the limit leaves for a neighbour
+    near = ("carl of the shop", "carl of the garden", "carl of the shop")
     world.run([world.record(text, at) for text, at in zip(near, (0, 20_000, 40_000), strict=True)])
     world.run([world.record("carl", 30_000, slot="owner")])
     places = {text: (start, end) for start, end, text in world.timeline()}

@@ -112,10 +112,7 @@ class Alignment:
 
     def _settle(self) -> None:
         self._match(_opposite, self.opposites, self._may_oppose())
-        if self.opposites:
-            self.opposites = [
-                (i, j) for i, j in self.opposites if self.ours[i].role != "r" or self._same_neighbour(i, j)
-            ]
+        self.opposites = [(i, j) for i, j in self.opposites if self.ours[i].role != "r" or self._same_neighbour(i, j)]
         before = len(self.pairs)
         heads = {self.theirs[j].key[:4] for j in self.open_theirs}
         self._join(self.open_ours, self.open_theirs, self.ours, self.theirs)

@@ -14,7 +14,7 @@ from factsieve.core.guard.polarity import polarity_findings
 from factsieve.core.guard.reach import reach_findings
 from factsieve.core.guard.smallwords import small_findings
 from factsieve.core.guard.unlike import last_look
-from factsieve.core.guard.values import compare_values
+from factsieve.core.guard.values import compare_values, shared_values
 from factsieve.core.guard.wording import only_counts, shorter_answer, word_findings
 
 _EXCLUSIVE: Final = frozenset(
@@ -84,12 +84,7 @@ def compare(candidate: Features, stored: Features) -> Comparison:
     novelty += added
     missing += dropped
     aligned = alignment.share()
-    if (
-        not findings
-        and not novelty
-        and aligned < _LEAST
-        and not {v.canonical for v in candidate.values} & {v.canonical for v in stored.values}
-    ):
+    if not findings and not novelty and aligned < _LEAST and not shared_values(candidate.values, stored.values):
         findings.append(Finding("coverage", candidate.folded[:80], stored.folded[:80]))
     if not findings and not novelty:
         findings += whole_findings(candidate, stored)

@@ -30,8 +30,6 @@ _LONGEST: Final = 60
 
 def exchanged(ours: tuple[str, ...], theirs: tuple[str, ...], candidate: Features, stored: Features) -> Finding | None:
     """Return a finding where two pieces changed places around a third, or where a word describes another thing than before."""
-    if len(ours) != len(theirs) and candidate.language not in UNSPACED:
-        return None
     if candidate.language == "en":
         ours, theirs = _bare(ours), _bare(theirs)
     elif candidate.language in UNSPACED:
@@ -63,11 +61,14 @@ def exchanged(ours: tuple[str, ...], theirs: tuple[str, ...], candidate: Feature
 
 def _bare(tokens: tuple[str, ...]) -> tuple[str, ...]:
     """Return the words with every pronoun in its first form: who visits us may be visited by us."""
-    return tokens if _PRONOUNS.isdisjoint(tokens) else tuple([_FIRST_FORMS.get(token, token) for token in tokens])
+    return (
+        tokens
+        if _FIRST_FORMS.keys().isdisjoint(tokens)
+        else tuple([_FIRST_FORMS.get(token, token) for token in tokens])
+    )
 
 
 _FIRST_FORMS: Final = {"us": "we", "me": "i", "him": "he", "them": "they"}
-_PRONOUNS: Final = frozenset(_FIRST_FORMS)
 
 
 def _characters(folded: str) -> tuple[str, ...]:

@@ -21,8 +21,7 @@ def literal_finding(candidate: Features, stored: Features) -> Finding | None:
         return None
     if ours == theirs or ours.split() == theirs.split():
         return _path_in_other_case(candidate, stored)
-    quoted = _quotes(ours)
-    known = _quotes(theirs) if quoted else quoted
+    quoted, known = _quotes(ours), _quotes(theirs)
     if quoted and known and quoted != known and len(_bare(ours)) == len(_bare(theirs)):
         return Finding("substitution", " ".join(sorted(quoted - known))[:80], " ".join(sorted(known - quoted))[:80])
     if _SIGNS.search(ours) is None or _SIGNS.search(theirs) is None:

@@ -106,8 +106,8 @@ def _told(place: Place) -> Finding | None:
     for one, other in ((place.ours, place.theirs), (place.theirs, place.ours)):
         if _DOUBTS.intersection(one) and _DOUBTS.isdisjoint(other):
             return Finding("hedge", *place.excerpts)
-        words = _HELD_BACK.intersection(one)
-        if words and _HELD_BACK.isdisjoint(other) and one[0] in words | _BEFORE_IT:
+        held_back = _HELD_BACK.intersection(one)
+        if held_back and _HELD_BACK.isdisjoint(other) and one[0] in held_back | _BEFORE_IT:
             return Finding("hedge", *place.excerpts)
     return None
 

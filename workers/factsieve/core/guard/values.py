@@ -41,6 +41,13 @@ def _same(a: Value, b: Value) -> bool:
     return False
 
 
+def shared_values(ours: Sequence[Value], theirs: Sequence[Value]) -> int:
+    """Return how many values both sides name, however often."""
+    if not ours or not theirs:
+        return 0
+    return len({value.canonical for value in ours} & {value.canonical for value in theirs})
+
+
 def compare_values(
     ours: Sequence[Value], theirs: Sequence[Value]
 ) -> tuple[list[Finding], list[Finding], list[Finding]]:

@@ -9,6 +9,7 @@ from typing import Final
 from factsieve.core.guard.align import Alignment
 from factsieve.core.guard.model import Features, Finding, Word
 from factsieve.core.guard.thesaurus import DENIALS, has_denial, tells_deed
+from factsieve.core.guard.values import shared_values
 
 
 def _content(words: tuple[Word, ...]) -> list[Word]:
@@ -37,7 +38,7 @@ def word_findings(
     signs = alignment.reworded + len(alignment.narrowed)
     shorter = 0
     light: list[Finding] = []
-    shared = _shared(candidate, stored)
+    shared = shared_values(candidate.values, stored.values)
     cost = 0.0
     unspaced = False
     in_signs = "c" in candidate.roles or "c" in stored.roles
@@ -83,13 +84,6 @@ def word_findings(
     if signs + shorter >= _SIGNS and not unspaced and cost <= _TOLERANCE * (_weight(alignment) + shared):
         return [f for f in names if f in swapped], [f for f in names if f in added], dropped
     return swapped, added, dropped
-
-
-def _shared(candidate: Features, stored: Features) -> int:
-    """Return how many values both name."""
-    if not candidate.values or not stored.values:
-        return 0
-    return len({value.canonical for value in candidate.values} & {value.canonical for value in stored.values})
 
 
 def _unlike(ours: Sequence[str], theirs: Sequence[str]) -> int:
