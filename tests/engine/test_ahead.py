@@ -12,6 +12,8 @@ from factsieve.core.errors import Bug, Transient
 from factsieve.engine import ports
 from factsieve.ports import Message, Vector
 from tests.engine.harness import ToyEmbedder, World
+from tests.engine.test_lane import Touchy
+from tests.engine.test_wave import Embedding
 
 TEXTS = [f"statement {number} is about subject {number} alone" for number in range(6)]
 
@@ -145,16 +147,8 @@ def test_one_repeat_in_ten_is_no_crowd() -> None:
 
 def test_while_events_are_tried_alone_nothing_is_embedded_ahead() -> None:
     """One of them may be what the embedder fails on: it is not to fail together with others again."""
-    calls: list[list[str]] = []
-
-    class Touchy(ToyEmbedder):
-        async def embed(self, texts: Sequence[str]) -> list[Vector]:
-            calls.append(list(texts))
-            if any("poison" in text for text in texts):
-                raise ZeroDivisionError
-            return await super().embed(texts)
-
-    world = World(wave_events=3, embedder=Touchy())
+    embedder = Embedding(Touchy())
+    world = World(wave_events=3, embedder=embedder)
     world.run([world.record(text) for text in ("alpha runs", "beta runs", "a poison", *TEXTS[:3])])
-    alone = calls[calls.index(["alpha runs"]) :]
+    alone = embedder.calls[embedder.calls.index(["alpha runs"]) :]
     assert [call for call in alone if len(call) > 1] == [TEXTS[:3]]
