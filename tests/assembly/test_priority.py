@@ -17,8 +17,9 @@ import json, os, sys
 from pathlib import Path
 from factsieve.assembly.priority import make_way
 def group():
-    try: return Path("/proc/self/autogroup").read_text().split()[-1]
+    try: content = Path("/proc/self/autogroup").read_text()
     except OSError: return None
+    return content.split()[-1] if content.strip() else None
 before = os.nice(0), group()
 make_way(int(sys.argv[1]))
 print(json.dumps([before, (os.nice(0), group())]))
@@ -137,3 +138,14 @@ def test_a_system_without_groups_is_none_to_ask(monkeypatch: pytest.MonkeyPatch,
     with capture_logs() as logs:
         priority.make_way(5)
     assert not logs
+
+
+@pytest.mark.usefixtures("leader")
+def test_a_process_in_no_group_has_none_to_make_nicer(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a process in the system's own group the file says nothing: its own niceness counts."""
+    group = Refusing("")
+    monkeypatch.setattr(priority, "_GROUP", group)
+    with capture_logs() as logs:
+        priority.make_way(5)
+    assert not logs
+    assert not group.written

@@ -169,14 +169,14 @@ def test_a_partition_that_comes_back_is_followed_from_scratch(broker, names, jou
     run(broker.produce(topic, records([b"ok", b"gate", b"ok"])))
     with Worker(broker, topic, group, journal, drain_timeout_s=0.5) as first:
         journal.wait_for("done", [(0, 0), (0, 2)])
-        for _ in range(2):
+        for times in (2, 3):
             with Worker(broker, topic, group, journal, drain_timeout_s=0.5) as guest:
                 guest.wait_listening()
-                until(lambda pid=guest.pid: "partitions_assigned" in guest.log, what="the guest's joining")
+                until(lambda: "partitions_assigned" in guest.log, what="the guest's joining")
                 assert guest.stop() == 0
-            first.wait_assigned(1)
-        # The guest may have had it in between, or not: then it came back to the first at its coming and at its going.
-        until(lambda: journal.places("got", first.pid).count((0, 1)) >= 3, what="three deliveries")
+            # The guest may have had it in between, or not: then it came back to the first at its coming and at its going.
+            # The next guest waits for it: the broker may make one change of a going and a coming, of which the first hears little.
+            until(lambda times=times: journal.places("got", first.pid).count((0, 1)) >= times, what=f"delivery {times}")
         journal.path.with_suffix(".gate").touch()
 
         def all_ended():

@@ -38,9 +38,12 @@ def make_way(niceness: int) -> None:
 
 def _make_group_nicer(niceness: int) -> None:
     """Write the group's niceness; raises OSError where that is refused, ValueError where the file reads otherwise than known."""
-    name, _, before = _GROUP.read_text(encoding="ascii").strip().rpartition(" nice ")
+    group = _GROUP.read_text(encoding="ascii").strip()
+    if not group:
+        return  # In the system's first session, or in none: scheduled beside everything else, by its own niceness.
+    name, _, before = group.rpartition(" nice ")
     if not name:
-        raise ValueError(f"{_GROUP} says {before!r}, not `/autogroup-N nice M`")
+        raise ValueError(f"{_GROUP} says {group!r}, not `/autogroup-N nice M`")
     wanted = str(min(_NICEST, int(before) + niceness))
     for attempt in range(1, _TRIES + 1):
         try:
