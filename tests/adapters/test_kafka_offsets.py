@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from factsieve.adapters.kafka_client import end_offsets
+from factsieve.adapters.kafka_client import assign_all
 
 pytestmark = pytest.mark.stack
 
@@ -25,8 +25,10 @@ def test_a_partition_ends_after_its_last_record(kind, request):
         await consumer.start()
         try:
             await consumer.topics()
-            consumer.assign(partitions)
-            assert await end_offsets(consumer, partitions) == dict(zip(partitions, (28, 5, 0), strict=True))
+            begins, ends = await assign_all(consumer, partitions)
+            assert begins == dict.fromkeys(partitions, 0)
+            assert ends == dict(zip(partitions, (28, 5, 0), strict=True))
+            assert consumer.assignment() == set(partitions)
         finally:
             await consumer.stop()
 

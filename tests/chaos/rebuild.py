@@ -15,7 +15,7 @@ from aiokafka import AIOKafkaConsumer, TopicPartition
 
 from chaos.stream import ERASING
 from e2e.outcome import FOREVER, Outcome, differences
-from factsieve.adapters.kafka_client import end_offsets
+from factsieve.adapters.kafka_client import assign_all
 from factsieve.adapters.memory import MemoryFacts, MemoryLedger, MemoryOutbox, MemoryWindow
 from factsieve.assembly.settings import Settings
 from factsieve.assembly.wiring import build_engine, open_models
@@ -265,8 +265,7 @@ async def read_input(bootstrap: str, topic: str) -> list[Record]:
     try:
         numbers = await consumer._client._wait_on_metadata(topic)
         wanted = [TopicPartition(topic, number) for number in sorted(numbers)]
-        consumer.assign(wanted)
-        ends = await end_offsets(consumer, wanted)
+        _begins, ends = await assign_all(consumer, wanted)
         found: list[Record] = []
         await consumer.seek_to_beginning(*wanted)
         for partition in wanted:

@@ -9,7 +9,7 @@ import msgspec
 from aiokafka import AIOKafkaConsumer, ConsumerRecord, TopicPartition
 from aiokafka.errors import KafkaError
 
-from factsieve.adapters.kafka_client import end_offsets
+from factsieve.adapters.kafka_client import FETCH_MAX_WAIT_MS, assign_all
 from factsieve.wire.topics import Topics
 
 
@@ -78,6 +78,7 @@ class Follower:
             auto_offset_reset="earliest",
             enable_auto_commit=False,
             max_partition_fetch_bytes=4_000_000,
+            fetch_max_wait_ms=FETCH_MAX_WAIT_MS,
             retry_backoff_ms=50,
             request_timeout_ms=5_000,
         )
@@ -110,8 +111,7 @@ class Follower:
         await consumer.start()
         try:
             await consumer.topics()
-            consumer.assign(list(self._consumer.assignment()))
-            ends = await end_offsets(consumer, consumer.assignment())
+            _begins, ends = await assign_all(consumer, self._consumer.assignment())
         finally:
             await consumer.stop()
         read: dict[TopicPartition, int] = defaultdict(int)
@@ -128,8 +128,7 @@ class Follower:
         try:
             numbers = await consumer._client._wait_on_metadata(self._topics.candidates)
             partitions = [TopicPartition(self._topics.candidates, number) for number in sorted(numbers)]
-            consumer.assign(partitions)
-            ends = await end_offsets(consumer, partitions)
+            _begins, ends = await assign_all(consumer, partitions)
             return sum([ends[one] - (await consumer.committed(one) or 0) for one in partitions])
         finally:
             await consumer.stop()

@@ -20,6 +20,15 @@ Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 
 SERVICE: Final = "kafka"
 
+FETCH_MAX_WAIT_MS: Final = 250
+"""How long a broker may keep a fetch that finds nothing (`fetch.max.wait.ms`).
+
+Apache Kafka answers the moment that something comes; the local stack's broker only looks again halfway. And a client has one fetch under
+way to a broker: what comes for a partition that is not in it waits for its answer.
+"""
+
+Offsets = dict[TopicPartition, int]
+
 
 class KafkaSecurity(msgspec.Struct, frozen=True, kw_only=True):
     """How a listener wants to be spoken to. The password never shows in the representation.
@@ -145,17 +154,19 @@ _TRIED: Final = re.compile(r"\('([^']*)', (\d+)")
 _FETCH_MS: Final = 1_000
 
 
-async def end_offsets(consumer: AIOKafkaConsumer, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-    """Return the offset after the last record of each assigned partition; the consumer's positions are left anywhere.
+async def assign_all(consumer: AIOKafkaConsumer, partitions: Iterable[TopicPartition]) -> tuple[Offsets, Offsets]:
+    """Assign partitions; return the offsets of their first records and those after their last. Positions are left anywhere.
 
-    It is the high watermark that comes with a fetch. Asked for the latest offset (ListOffsets), the local stack's broker answers with
-    the start of its last batch of records, so that whoever begins there reads that batch again. Raises KafkaError.
+    A partition ends at the high watermark that comes with a fetch. Asked for the latest offset (ListOffsets), the local stack's broker
+    answers with the start of its last batch of records, so that whoever begins there reads that batch again. Raises KafkaError.
     """
-    listed: dict[TopicPartition, int] = await consumer.end_offsets(list(partitions))
-    begins = await consumer.beginning_offsets(list(listed))
+    wanted = list(partitions)
+    begins: Offsets = await consumer.beginning_offsets(wanted)
+    listed: Offsets = await consumer.end_offsets(wanted)
+    consumer.assign(wanted)  # not before: a fetch that finds nothing holds up what is asked after it
     filled = [one for one, end in listed.items() if end > begins[one]]
     for one in filled:
         consumer.seek(one, listed[one] - 1)
     while unknown := [one for one in filled if consumer.highwater(one) is None]:
         await consumer.getmany(*unknown, timeout_ms=_FETCH_MS, max_records=1)
-    return listed | {one: max(listed[one], consumer.highwater(one)) for one in filled}
+    return begins, listed | {one: max(listed[one], consumer.highwater(one)) for one in filled}

@@ -12,7 +12,7 @@ from typing import Any, Final, Self
 import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from factsieve.adapters.kafka_client import Access, KafkaSecurity, end_offsets, kafka_errors
+from factsieve.adapters.kafka_client import FETCH_MAX_WAIT_MS, Access, KafkaSecurity, assign_all, kafka_errors
 from factsieve.adapters.kafka_outbox import KafkaOutbox, OutboxOptions
 from factsieve.adapters.kafka_partitions import partitions_of
 from factsieve.core.errors import Transient
@@ -53,6 +53,7 @@ class Kafka(msgspec.Struct, frozen=True):
             client_id="factsieve-cli",
             group_id=None,
             enable_auto_commit=False,
+            fetch_max_wait_ms=FETCH_MAX_WAIT_MS,
             max_partition_fetch_bytes=4 * 1024 * 1024,
             **self.security.client_options(),
         )
@@ -94,9 +95,7 @@ class Reader:
             try:
                 await asyncio.wait_for(consumer.start(), START_TIMEOUT_S)
                 partitions = await self._kafka.partitions(consumer, self._topic)
-                consumer.assign(partitions)
-                self.ends = await asyncio.wait_for(end_offsets(consumer, partitions), START_TIMEOUT_S)
-                self.begins = await consumer.beginning_offsets(partitions)
+                self.begins, self.ends = await asyncio.wait_for(assign_all(consumer, partitions), START_TIMEOUT_S)
             except BaseException:
                 await consumer.stop()
                 raise

@@ -7,7 +7,7 @@ from typing import Final, Self
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from factsieve.adapters.kafka_client import end_offsets
+from factsieve.adapters.kafka_client import FETCH_MAX_WAIT_MS, assign_all
 from factsieve.adapters.kafka_records import accept_any_header_names
 from factsieve.core.facts import Record
 from factsieve.operations.conversation import START_TIMEOUT_S, Kafka
@@ -41,9 +41,7 @@ class Scan:
             try:
                 self._consumer = await self._started(None)
                 partitions = await self._kafka.partitions(self._consumer, self._topic)
-                self._consumer.assign(partitions)
-                begins = await asyncio.wait_for(self._consumer.beginning_offsets(partitions), START_TIMEOUT_S)
-                ends = await asyncio.wait_for(end_offsets(self._consumer, partitions), START_TIMEOUT_S)
+                begins, ends = await asyncio.wait_for(assign_all(self._consumer, partitions), START_TIMEOUT_S)
                 if self._group is not None:
                     self._keeper = await self._started(self._group)
                     self._keeper.assign(partitions)
@@ -61,6 +59,7 @@ class Scan:
             group_id=group,
             enable_auto_commit=False,
             auto_offset_reset="none",
+            fetch_max_wait_ms=FETCH_MAX_WAIT_MS,
             max_partition_fetch_bytes=8 * 1024 * 1024,
             **self._kafka.security.client_options(),
         )

@@ -25,7 +25,7 @@ from aiokafka.structs import TopicPartition as KafkaTopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
-from factsieve.adapters.kafka_client import stop_within
+from factsieve.adapters.kafka_client import FETCH_MAX_WAIT_MS, stop_within
 from factsieve.adapters.kafka_records import accept_any_header_names
 from factsieve.core.errors import Bug
 from factsieve.worker.feeds import Feeds
@@ -141,6 +141,7 @@ class SafeConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] #
         accept_any_header_names()
         consumer = super()._create_worker_consumer(transport)
         consumer._isolation_level = self.coupling.isolation_level  # Faust couples it to its own transactions
+        consumer._fetch_max_wait_ms = FETCH_MAX_WAIT_MS  # Faust's own is six times as long
         return consumer
 
     def _follow_heartbeats(self, coordinator: Any) -> None:

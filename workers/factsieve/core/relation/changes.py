@@ -15,17 +15,16 @@ from factsieve.core.relation.align import items_of
 from factsieve.core.relation.parse import Clause, parse
 from factsieve.core.relation.tokens import Token, key_of, tokenise
 
+# What reads a whole text for words reads it in lower case: a search that passes over case takes two to three times as long.
 _END: Final = re.compile(
     r"\b(?:no longer|not (?:\w+ ){1,6}?any ?(?:more|longer)|n't (?:\w+ ){1,6}?any ?(?:more|longer)|stopped|stops|has ceased|ceased|ceases|quit|gave up|given up|gives up|giving up|discontinued|abolished|abandoned|scrapped|"
     r"(?:is|are|was|were|been) (?:cancelled|canceled|called off|withdrawn|repealed|revoked|retired|removed|dropped|phased out|shut down)|came to an end|has ended|(?<!be )(?<!is )(?<!are )(?<!was )(?<!were )(?<!been )(?<!being )(?<!get )used to|formerly|got rid of|done away with|put an end to)\b",
-    re.IGNORECASE,
 )
 _MOVE: Final = re.compile(
     r"\b(?:(?:moved|moves|switched|switches|changed|changes|migrated|migrates|relocated|transferred|passed|shifted|went|gone|converted|reassigned|re\w+ed|rescheduled|renamed|upgraded|downgraded|raised|lowered|increased|reduced|cut|grew|rose|fell|dropped|postponed|extended|shortened)"
     r"(?: \w+){0,4}? from|(?:moved|switched|migrated|changed) (?:away|off)|moved out of|replaced|replaces|has been replaced|instead of|in place of|in favou?r of|no more|handed (?:\w+ ){0,4}?over to|gave (?:\w+ ){1,6}?(?:back|away)|has become|have become|became|turned into)\b",
-    re.IGNORECASE,
 )
-_INSTEAD: Final = re.compile(r"\binstead\b", re.IGNORECASE)
+_INSTEAD: Final = re.compile(r"\binstead\b")
 _CORRECTION: Final = re.compile(
     r"^\s*(?:correction|erratum|corrected|rectification|korrektur|corrección|correction \w+|rettifica|correção|исправление)\s*[:,-]\s*",
     re.IGNORECASE,
@@ -34,17 +33,15 @@ _LETS_GO: Final = re.compile(
     r"\b(?:after all|changed (?:his|her|its|their|my|our|your) minds?|(?:dropped|shelved|scrapped|abandoned|gave up|given up|cancelled|canceled) (?:[\w']+ ){0,4}?(?:plans?|idea|project|intention|bid)|"
     r"(?:gave|gives|given|giving|threw|thrown|passed) (?:[\w']+ ){1,6}?(?:away|back)|stepped down|steps down|resigned|backed out|pulled out|dropped out|let go|parted with|handed (?:[\w']+ ){0,4}?in|"
     r"decided (?:not to|against|to (?:keep|stay|remain))|turned (?:[\w']+ ){0,3}?down|thought better of|moved out|is (?:gone|over)|are (?:gone|over))\b",
-    re.IGNORECASE,
 )
 """Words of one who lets go or thinks again: what they put out of force is seldom said in the words of the stored statement."""
-_NOT_VALUE: Final = re.compile(r"(?:,|\s-)\s*(?:and\s+)?not\s+", re.IGNORECASE)
+_NOT_VALUE: Final = re.compile(r"(?:,|\s-)\s*(?:and\s+)?not\s+")
 _RESCHEDULED: Final = re.compile(
     r"\b(?:pushed back|pushed out|pushed|brought forward|moved forward|moved back|moved up|moved|postponed|rescheduled|delayed|put back|put off|advanced|deferred|extended|shifted|changed|raised|lowered|increased|reduced|cut|bumped)\s+(?:\w+ )?(?:to|until|till|by)\b",
-    re.IGNORECASE,
 )
 
 _CALLED_OFF: Final = re.compile(
-    r"\b(?:cancelled|canceled|called off|scrapped|withdrawn|will not take place|won't take place)\b", re.IGNORECASE
+    r"\b(?:cancelled|canceled|called off|scrapped|withdrawn|will not take place|won't take place)\b"
 )
 _LIGHT_HERE: Final = w.words(
     "alone only own sole still currently all both outright place completely entirely fully each every full together ahead"
@@ -90,8 +87,9 @@ class Change(msgspec.Struct, frozen=True):
 def has_change_words(text: str) -> bool:
     """Return whether a statement says that something ended or moved, or that somebody thought again."""
     plain = normalise(text)
+    low = plain.lower()
     return bool(
-        _signs(plain) & _ENDED_OR_MOVED or _CORRECTION.match(plain) or _INSTEAD.search(plain) or _LETS_GO.search(plain)
+        _signs(plain) & _ENDED_OR_MOVED or _CORRECTION.match(plain) or _INSTEAD.search(low) or _LETS_GO.search(low)
     )
 
 
@@ -192,13 +190,14 @@ def _in(token: Token, others: list[str]) -> bool:
 
 @lru_cache(maxsize=8192)
 def _signs(plain: str) -> frozenset[str]:
+    low = plain.lower()
     found = {
-        "end": _END.search(plain),
-        "move": _MOVE.search(plain),
-        "reset": _RESCHEDULED.search(plain),
-        "off": _CALLED_OFF.search(plain),
-        "instead": _INSTEAD.search(plain) and "instead of" not in plain.casefold(),
-        "not": _NOT_VALUE.search(plain),
+        "end": _END.search(low),
+        "move": _MOVE.search(low),
+        "reset": _RESCHEDULED.search(low),
+        "off": _CALLED_OFF.search(low),
+        "instead": _INSTEAD.search(low) and "instead of" not in low,
+        "not": _NOT_VALUE.search(low),
     }
     return frozenset(name for name, match in found.items() if match)
 

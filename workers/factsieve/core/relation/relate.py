@@ -265,13 +265,19 @@ def _turn(reading: Reading, candidate: str, stored: str) -> Reading:
     """
     if reading.relation not in (Relation.BOTH_STAND, Relation.UNRELATED) or reading.sureness >= SURE_FORM:
         return reading
-    if has_change_words(candidate) or (_MORE_THAN.search(candidate) and _MOST.search(stored)):
+    if has_change_words(candidate) or _outdoes(candidate, stored):
         return Reading(reading.relation, min(reading.sureness, 0.5), reading.reason)
     return reading
 
 
-_MORE_THAN: Final = re.compile(r"\b(?:more|less|fewer|\w{2,}er)\b[^.]*\bthan\b", re.IGNORECASE)
-_MOST: Final = re.compile(r"\b(?:most|least|best|worst|\w{2,}est)\b", re.IGNORECASE)
+def _outdoes(candidate: str, stored: str) -> bool:
+    """Return whether the candidate compares two things and the stored statement puts one above all."""
+    low = candidate.lower()
+    return "than" in low and bool(_MORE_THAN.search(low) and _MOST.search(stored.lower()))
+
+
+_MORE_THAN: Final = re.compile(r"\b(?:more|less|fewer|\w{2,}er)\b[^.]*\bthan\b")
+_MOST: Final = re.compile(r"\b(?:most|least|best|worst|\w{2,}est)\b")
 
 
 def _weigh(reading: Reading, nli: NliScores | None) -> Reading:
