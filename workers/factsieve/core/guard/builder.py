@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import date
+from functools import cache
 from typing import Final
 
 from factsieve.core.guard import days, relative
@@ -29,10 +30,10 @@ from factsieve.core.guard.lexicon import (
 )
 from factsieve.core.guard.model import Value, Word
 from factsieve.core.guard.patterns import PHRASES_BY_FIRST_WORD
-from factsieve.core.guard.quantities import NUMBER_WORDS
+from factsieve.core.guard.quantities import MULTIPLIERS, NUMBER_WORDS, ORDINALS, SPELLED_SCALES
 from factsieve.core.guard.scan import Token
 from factsieve.core.guard.spelled import spelled_number
-from factsieve.core.guard.stems import PARTICIPLES, open_contraction, stem
+from factsieve.core.guard.stems import CONTRACTIONS, PARTICIPLES, open_contraction, stem
 from factsieve.core.guard.thesaurus import normal_form
 
 _LIGHT_STEMS: Final = frozenset(stem(word, "en") for word in LIGHT)
@@ -47,6 +48,42 @@ _WORD_TIMES: Final = {
     "minuit": 0,
 }
 _NO_WORDS: Final[dict[str, str]] = {}
+
+
+@cache
+def _telling(language: str) -> frozenset[str]:
+    """Return the words that any rule of the walk looks at: any other word of a language with spaces and without particles is content."""
+    return frozenset(
+        (
+            *PHRASES_BY_FIRST_WORD,
+            *relative.STARTERS,
+            *PURPOSES,
+            *ATTRIBUTES,
+            *days.WEEKDAYS,
+            *days.BARE_MONTHS,
+            *("may", "march"),
+            *_WORD_TIMES,
+            *NUMBER_WORDS.get(language, NUMBER_WORDS["en"]),
+            *SPELLED_SCALES,
+            *ORDINALS,
+            *MULTIPLIERS,
+            *("dozen", "dozens"),
+            *CONTRACTIONS,
+            *BE,
+            *NEGATORS.get(language, ()),
+            *NEGATORS["any"],
+            *NEGATIVE_VERBS,
+            *QUANTIFIERS,
+            *MODALS,
+            *BOUNDS,
+            "used",
+            *CONDITIONALS.get(language, ()),
+            *WAS,
+            *IS,
+            *PRONOUNS,
+            *FUNCTION.get(language, ()),
+        )
+    )
 
 
 class Builder:
@@ -69,6 +106,7 @@ class Builder:
         self.shouting = not any(map(str.islower, text))
         self.numbers = NUMBER_WORDS.get(language, NUMBER_WORDS["en"])
         self.conditionals = CONDITIONALS.get(language, _NO_WORDS)
+        self.telling = _telling(language)
         self.group = 0
         self.glue: list[str] = []
         self.after_be = 0
@@ -125,6 +163,13 @@ class Builder:
 
     def _word(self, index: int) -> int:
         lower = self.lowers[index]
+        if (
+            lower not in self.telling and "'" not in lower and self.language != "ko"
+        ):  # what most words leave is themselves
+            if self.after_be:
+                self.after_be -= 1
+            self._content(lower, self.tokens[index])
+            return 1
         phrase = self._phrase(index, lower)
         if phrase:
             return phrase
@@ -298,7 +343,8 @@ class Builder:
         return following.family.startswith(("number", "currency")) or self.lowers[index] in self.numbers
 
     def _content(self, lower: str, token: Token) -> None:
-        key = normal_form(lower, self.language, written_small=token.text.islower())
+        small = token.text.islower()
+        key = normal_form(lower, self.language, written_small=small)
         participle = bool(self.after_be) and (lower.endswith(_PARTICIPLE_ENDINGS) or lower in PARTICIPLES)
         self.participle = self.participle or participle
         role = "w"
@@ -306,7 +352,7 @@ class Builder:
             role = "r"
         elif self.language == "en" and key in _LIGHT_STEMS:
             role = "l"
-        elif self._is_name(token):
+        elif not small and self._is_name(token):
             role = "n"
         elif participle:
             role = "p"
@@ -332,8 +378,6 @@ class Builder:
     def _is_name(self, token: Token) -> bool:
         surface = token.text
         if self.shouting:
-            return False
-        if surface.islower():
             return False
         if any(map(str.isupper, surface[1:])):
             return True

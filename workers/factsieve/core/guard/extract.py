@@ -51,7 +51,7 @@ def features(text: str, occurred_at: datetime) -> Features:
     if language == "en":
         said = _FOR_EXAMPLE.sub(r"\1such as ", normal)
         said = _ANSWER.sub("", _TAG.sub("?", said) if normal.rstrip().endswith("?") else said)
-    tokens = list(scan(said, language, MAX_TOKENS))
+    tokens = scan(said, language, MAX_TOKENS)
     builder = Builder(said, language, occurred_at.date(), tokens)
     builder.walk()
     negations = builder.negations

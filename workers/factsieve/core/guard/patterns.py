@@ -166,20 +166,26 @@ _DIGITS = rf"""
 |(?P<ident>(?<!\w)(?=[^\s\d,;()'"]*\d)[^\W\d_{UNSPACED}][^\W{UNSPACED}]*(?:[-_./:\#@]+[^\W{UNSPACED}]+)*)
 |(?P<money>(?:US\$|\$US|[AC]\$|[$€£¥₹₩₽₺]|(?<!\w)(?:USD|EUR|GBP|CHF|JPY|CAD|AUD))\s?(?=\d))
 """
+_WORDS = rf"""
+(?P<word>{LETTERS}(?:'{LETTERS})*)
+|(?P<unspaced>[{UNSPACED}])
+"""
 _REST = rf"""
 |(?P<flag>(?<![\w-])--?[A-Za-z][\w-]*(?:=[^\s,;]+)?)
 |(?P<path>(?<![\w.~/<])(?:~|\.{{1,2}})?/[\w.@+-]+(?:/[\w.@+-]*)*(?<![.,])|\b[A-Za-z]:\\[^\s"']*)
 |(?P<langsym>(?<!\w)[A-Za-z]{{1,8}}(?:\+\+|\#|\+(?![\w+]))(?![\w+]))
 |(?P<name>(?<!\w)[^\W\d_]+(?:_+\w+)+|(?<!\w)_+\w+|(?<![\w.])[a-z][\w-]*(?:\.[a-z][\w-]*)+(?![\w.]*\w))
 |(?P<digits>\d)
-|(?P<word>{LETTERS}(?:'{LETTERS})*)
-|(?P<unspaced>[{UNSPACED}])
+|{_WORDS}
 |(?P<operator><=|>=|!=|==|->|=>|<-|&&|\|\||[<>=+*^~%&@\#$€£¥₹₽₩→←↑↓↔⇒≤≥≠≈±÷√∞])
 |(?P<other>[^\w\s.,;:!?'"()\[\]{{}}/\\`|-])
 """
 SCAN: Final = re.compile(_NAMES + _DIGITS + _REST, re.VERBOSE | re.IGNORECASE)
 SCAN_WITHOUT_DIGITS: Final = re.compile(_NAMES.lstrip().lstrip("|") + _REST, re.VERBOSE | re.IGNORECASE)
 """The same for a text in which no digit occurs: the shorter pattern is several times faster."""
+MAY_BE_MORE: Final = re.compile(r"[^\w\s.,;:!?'\"()\[\]{}`|-]|_|\.\w|(?<!\w)-|[Ww]{3}\.")
+"""What every match of that but a word holds: in a text without digits in which this finds nothing, there are words alone."""
+WORDS: Final = re.compile(_WORDS, re.VERBOSE | re.IGNORECASE)
 
 NUMBER: Final = re.compile(
     r"(?P<whole>\d{1,3}(?:,\d{3})+(?!\d)|\d{1,3}(?:[ ']\d{3})+(?!\d)|\d{1,3}(?:\.\d{3}){2,}(?!\d)|\d+)(?P<fraction>[.,]\d+(?!\d))?"

@@ -5,10 +5,21 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from datetime import date, datetime
+from itertools import islice
 from typing import Final, NamedTuple
 
 from factsieve.core.guard import days
-from factsieve.core.guard.patterns import FRACTION, MIXED, NUMBER, RATE, SCAN, SCAN_WITHOUT_DIGITS, TAIL
+from factsieve.core.guard.patterns import (
+    FRACTION,
+    MAY_BE_MORE,
+    MIXED,
+    NUMBER,
+    RATE,
+    SCAN,
+    SCAN_WITHOUT_DIGITS,
+    TAIL,
+    WORDS,
+)
 from factsieve.core.guard.quantities import CURRENCIES, SCALES, plain, unit
 
 _HAS_DIGIT: Final = re.compile(r"\d")
@@ -28,9 +39,19 @@ class Token(NamedTuple):
     canonical: str = ""
 
 
-def scan(text: str, language: str, limit: int) -> Iterator[Token]:
-    """Yield the tokens of normalised `text` in order, about `limit` at most."""
-    pattern = SCAN if _HAS_DIGIT.search(text) else SCAN_WITHOUT_DIGITS
+def scan(text: str, language: str, limit: int) -> list[Token]:
+    """Return the tokens of normalised `text` in order, about `limit` at most."""
+    if _HAS_DIGIT.search(text):
+        return list(_scan(SCAN, text, language, limit))
+    if MAY_BE_MORE.search(text):
+        return list(_scan(SCAN_WITHOUT_DIGITS, text, language, limit))
+    return [
+        Token("word" if found.lastgroup == "word" else "char", found[0], *found.span())
+        for found in islice(WORDS.finditer(text), limit)
+    ]
+
+
+def _scan(pattern: re.Pattern[str], text: str, language: str, limit: int) -> Iterator[Token]:
     position, money = 0, ""
     for _ in range(limit):
         found = pattern.search(text, position)

@@ -119,6 +119,8 @@ def _split(surface: str) -> tuple[str, ...]:
     low = surface.casefold()
     if low in _SHORT:
         return _SHORT[low]
+    if "'" not in low:
+        return (surface,)
     if low.endswith("n't") and len(low) > 3:
         return surface[:-3], "not"
     for ending in ("'s", "'re", "'ve", "'ll", "'m", "'d"):
