@@ -36,24 +36,25 @@ class _Matrix:
             row = self._rows[point_id] = len(self.ids)
             self.ids.append(point_id)
         if row >= len(self._array):
-            grown = np.zeros((max(16, 2 * row), len(vector)))
-            grown[:row] = self._array[:row] if row else 0.0
-            self._array = grown
-            self._norms = np.concatenate([self._norms[:row], np.zeros(len(grown) - row)])
+            array, norms = np.empty((max(16, 2 * row), len(vector))), np.empty(max(16, 2 * row))
+            if row:
+                array[:row], norms[:row] = self._array, self._norms
+            self._array, self._norms = array, norms
         self._array[row] = vector
-        self._norms[row] = (self._array[row] * self._array[row]).sum()
+        self._norms[row] = self._array[row] @ self._array[row]
 
-    def nearest(self, vector: Vector, limit: int) -> list[tuple[str, float]]:
-        """Return at least the `limit` nearest points with their rounded cosines, in no order."""
+    def nearest(self, vector: Vector, limit: int, floor: float | None) -> list[tuple[str, float]]:
+        """Return at least the `limit` nearest points, those below a `floor` left out, with their rounded cosines, in no order."""
         count = len(self.ids)
         wanted = vector.astype(np.float64)
         # Row by row, where a matrix product would not: a pair's cosine must not depend on what stands beside it.
         products = np.einsum("ij,j->i", self._array[:count], wanted)
-        cosines = products / np.sqrt(self._norms[:count] * (wanted * wanted).sum())
+        cosines = products / np.sqrt(self._norms[:count] * (wanted @ wanted))
         rows: Iterable[int] = range(count)
-        if count > limit:
-            floor = np.partition(cosines, count - limit)[count - limit] - 2e-5  # what rounding may still reorder stays
-            rows = np.flatnonzero(cosines >= floor).tolist()
+        if floor is None and count > limit:
+            floor = np.partition(cosines, count - limit)[count - limit]
+        if floor is not None:
+            rows = np.flatnonzero(cosines >= floor - 2e-5).tolist()  # what rounding may still reorder stays
         return [(self.ids[row], round_similarity(float(cosines[row]))) for row in rows]
 
 
@@ -117,8 +118,10 @@ class Overlay:
         matrix = self._matrices[status]
         if matrix.ids:
             # Points that left this status stay in the matrix: they are asked for besides, and passed over.
-            gone = sum(self._points[point_id].status is not status for point_id in matrix.ids)
-            for point_id, similarity in matrix.nearest(query.vector, limit + gone):
+            enough = len(kept) >= limit
+            gone = 0 if enough else sum(self._points[point_id].status is not status for point_id in matrix.ids)
+            floor = kept[limit - 1].similarity if enough else None
+            for point_id, similarity in matrix.nearest(query.vector, limit + gone, floor):
                 fact = self._points[point_id]
                 if fact.status is status:
                     kept.append(Near(point_id, similarity, fact if similarity >= query.payload_floor else None))

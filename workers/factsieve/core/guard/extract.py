@@ -23,7 +23,7 @@ _TAG: Final = re.compile(
     re.IGNORECASE,
 )
 """`..., isn't it?` denies nothing and asks little."""
-_ANSWER: Final = re.compile(r"^\s*(?:yes|no|well|so|and|but)\s*,\s*", re.IGNORECASE)
+_ANSWER: Final = re.compile(r"\s*(?:yes|no|well|so|and|but)\s*,\s*", re.IGNORECASE)
 _FOR_EXAMPLE: Final = re.compile(r"(^|[\s(])(?:e\.g\.|i\.e\.),?\s", re.IGNORECASE)
 _BY: Final = frozenset(["by", "von", "par", "por", "da", "door", "przez"])
 
@@ -49,8 +49,10 @@ def features(text: str, occurred_at: datetime) -> Features:
     language = detect(normal)
     said = normal
     if language == "en":
-        said = _FOR_EXAMPLE.sub(r"\1such as ", normal)
-        said = _ANSWER.sub("", _TAG.sub("?", said) if normal.rstrip().endswith("?") else said)
+        said = _FOR_EXAMPLE.sub(r"\1such as ", normal) if normal.count(".") > 1 else normal
+        said = _TAG.sub("?", said) if normal.rstrip().endswith("?") else said
+        answer = _ANSWER.match(said)
+        said = said if answer is None else said[answer.end() :]
     tokens = scan(said, language, MAX_TOKENS)
     builder = Builder(said, language, occurred_at.date(), tokens)
     builder.walk()

@@ -92,7 +92,8 @@ def key_of(low: str) -> str:
 def tokenise(text: str) -> tuple[Token, ...]:
     """Return the words of a text; contractions of not and the possessive are words of their own."""
     out: list[Token] = []
-    for match in _TOKEN.finditer(_DASHES.sub(" - ", normalise(text))):
+    plain = normalise(text)
+    for match in _TOKEN.finditer(_DASHES.sub(" - ", plain) if "--" in plain else plain):
         raw = match.group()
         comma = raw.rstrip(_QUOTES).endswith((",", ";", ":")) or raw == "-"
         surface = raw.strip(_EDGE)
