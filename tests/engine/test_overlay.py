@@ -203,3 +203,16 @@ def test_cosines() -> None:
     assert cosine(vector(2, 0), vector(-1, 0)) == -1.0
     assert cosine(vector(1, 1), EAST) == 0.70711
     assert [one.similarity for one in scored([Near("a", 0.5, fact("a")), Near("b", 0.4, None)])] == [0.5]
+
+
+def test_what_the_wave_brought_nearer_than_the_last_hit_takes_its_place() -> None:
+    """Also where more points than are wanted lie nearer still that do not count any more."""
+    overlay = took(Overlay(), fact("c"), vectors={"c": vector(0.7, 0.7)})
+    hits = [Near("a", 0.9, fact("a")), Near("b", 0.5, fact("b"))]
+    found, complete = overlay.neighbours(hits, query(2), 2)
+    assert (names(found), complete) == (["a", "c"], True)
+    for name in ("r", "s", "t"):
+        took(overlay, fact(name), vectors={name: vector(0.95, 0.1)})
+        took(overlay, fact(name, Status.PAST))
+    found, complete = overlay.neighbours(hits, query(2), 2)
+    assert (names(found), complete) == (["a", "c"], True)

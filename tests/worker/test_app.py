@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from faust.auth import SASLCredentials
 
-from factsieve.adapters.kafka_client import KafkaSecurity
+from factsieve.adapters.kafka_client import FETCH_MAX_WAIT_MS, KafkaSecurity
 from factsieve.core.errors import BadSettings
 from factsieve.worker.app import WorkerConfig, make_app
 from factsieve.worker.consumer import SafeConsumer, SafeTransport
@@ -95,3 +95,18 @@ def test_times_that_contradict_each_other_are_refused_by_name(change, named):
 
 def test_the_defaults_agree_with_each_other():
     assert msgspec.structs.asdict(WorkerConfig().checked())["topic"] == "candidate-facts"
+
+
+def test_the_client_waits_for_an_empty_fetch_no_longer_than_our_others():
+    """Faust's own client lets a broker keep one for six times as long, and then the local stack's answers late."""
+
+    async def main():
+        app = make_app(WorkerConfig(isolation_level="read_uncommitted"), Nothing)
+        nothing = app.on_partitions_revoked
+        consumer = app.transport.create_consumer(nothing, on_partitions_revoked=nothing, on_partitions_assigned=nothing)
+        client = consumer._thread._create_worker_consumer(app.transport)
+        await client.stop()
+        consumer._thread.thread_loop.close()
+        return client._fetch_max_wait_ms, client._isolation_level
+
+    assert asyncio.run(main()) == (FETCH_MAX_WAIT_MS, "read_uncommitted")

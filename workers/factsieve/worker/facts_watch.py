@@ -23,6 +23,9 @@ log = structlog.get_logger(__name__)
 _POLL_RECORDS: Final = 500
 _LOOK_RECORDS: Final = 5_000
 """So many records are heard at most between two looks."""
+_FETCH_BYTES: Final = 256 * 1024
+_FETCH_WAIT_MS: Final = 1_000
+"""Nobody waits for what is read here: a broker gathers it for a second, and is asked less often."""
 _NEVER_MS: Final = 30 * 24 * 3_600_000
 _START_S: Final = 30.0
 _STOP_S: Final = 1.0
@@ -94,6 +97,8 @@ class FactsWatch:
             group_id=config.group_id,
             enable_auto_commit=False,
             auto_offset_reset="earliest",
+            fetch_min_bytes=_FETCH_BYTES,
+            fetch_max_wait_ms=_FETCH_WAIT_MS,
             session_timeout_ms=int(1_000 * config.session_timeout_s),
             heartbeat_interval_ms=int(1_000 * config.heartbeat_interval_s),
             max_poll_interval_ms=_NEVER_MS,
