@@ -182,6 +182,7 @@ class Room:
             **local_overrides(site),
             "kafka.idempotence": site.kind == "apache",
             "kafka.group": self.name,
+            "worker.state_dir": str(self.folder / "state"),  # what other rooms' workers died of is no business of these
             "qdrant.collection_prefix": f"{self.name}-",
             "redis.url": f"{site.redis.url.rpartition('/')[0]}/{self.database}",
             **topics,
