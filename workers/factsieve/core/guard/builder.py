@@ -56,14 +56,12 @@ def _telling(language: str) -> frozenset[str]:
     return frozenset(
         (
             *PHRASES_BY_FIRST_WORD,
-            *relative.STARTERS,
+            *relative.STARTERS,  # weekdays and number words are among them
             *PURPOSES,
             *ATTRIBUTES,
-            *days.WEEKDAYS,
             *days.BARE_MONTHS,
             *("may", "march"),
             *_WORD_TIMES,
-            *NUMBER_WORDS.get(language, NUMBER_WORDS["en"]),
             *SPELLED_SCALES,
             *ORDINALS,
             *MULTIPLIERS,
@@ -163,9 +161,8 @@ class Builder:
 
     def _word(self, index: int) -> int:
         lower = self.lowers[index]
-        if (
-            lower not in self.telling and "'" not in lower and self.language != "ko"
-        ):  # what most words leave is themselves
+        # No rule below looks at most words: what they leave is themselves.
+        if lower not in self.telling and "'" not in lower and self.language != "ko":
             if self.after_be:
                 self.after_be -= 1
             self._content(lower, self.tokens[index])
