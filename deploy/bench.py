@@ -15,6 +15,7 @@ from pathlib import Path
 
 import typer
 
+from factsieve.assembly import memory
 from factsieve.assembly.settings import load_settings
 from factsieve.cli.connect import local_overrides
 from factsieve.cli.decide import decide_lines
@@ -47,6 +48,7 @@ def main() -> int:
     parser.add_argument("--smoke", action="store_true", help=f"the first {SMOKE_LINES} lines only")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
+    memory.look_less_often()  # as the command line does
     now = datetime.now(UTC)
     lines = read(arguments.input, now)[: SMOKE_LINES if arguments.smoke else None]
     texts = [str(line.value.get("text", "")) for line in lines]

@@ -13,6 +13,7 @@ from typing import Annotated, Final, NoReturn
 import typer
 
 from factsieve import __version__
+from factsieve.assembly import memory
 from factsieve.cli import (
     activity,
     api,
@@ -153,6 +154,7 @@ def run(arguments: list[str] | None = None) -> NoReturn:
         arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]
     if not debug and not {"worker", "api"} & set(arguments[:1]):
         logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # its complaints reach people as our own errors
+    memory.look_less_often()
     try:
         app(args=arguments, prog_name="factsieve")
     except Exception as raised:
