@@ -3,7 +3,7 @@
 import asyncio
 import re
 import ssl
-from collections.abc import Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, Literal
 
@@ -26,8 +26,24 @@ FETCH_MAX_WAIT_MS: Final = 250
 Apache Kafka answers the moment that something comes; the local stack's broker only looks again halfway. And a client has one fetch under
 way to a broker: what comes for a partition that is not in it waits for its answer.
 """
+FETCH_SOON_MS: Final = 100
+"""The same where nothing else is at hand: whoever waits for the first record, or for the last answers, hears of it soon."""
+FETCH_LATER_MS: Final = 500
+"""The same where enough is at hand: each fetch that finds nothing takes broker and client a millisecond or two of their time."""
 
 Offsets = dict[TopicPartition, int]
+
+
+def pace_fetches(consumer: AIOKafkaConsumer, wait_ms: Callable[[], int]) -> None:
+    """Let each fetch of a started consumer say anew how long (ms) a broker may keep it; aiokafka itself knows one time for all."""
+    fetcher = consumer._fetcher
+    actions_per_node = fetcher._get_actions_per_node
+
+    def paced(assignment: Any) -> Any:  # noqa: ANN401 - aiokafka is untyped
+        fetcher._fetch_max_wait_ms = wait_ms()
+        return actions_per_node(assignment)
+
+    fetcher._get_actions_per_node = paced
 
 
 class KafkaSecurity(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ forced to the disk, so it need not survive a loss of power.
 import argparse
 import asyncio
 import contextlib
+import gc
 import ipaddress
 import signal
 import sys
@@ -43,6 +44,8 @@ FLUSH_QUIET_S: Final = 1.0
 the interpreter), so flushing every few seconds of a busy stream is what one request in twenty would wait for."""
 FLUSH_LATEST_S: Final = 60.0
 """After so long it is done come what may, so that the log to replay stays short."""
+COLLECT_AFTER: Final = (20_000, 20, 50)
+"""As workers do: requests leave nothing in a cycle, and looking for it took a fifteenth of the time."""
 LARGEST_BODY_BYTES: Final = 32 * 1024 * 1024
 SHUTDOWN_TIMEOUT_S: Final = 5.0
 EXIT_USAGE: Final = 2
@@ -250,6 +253,8 @@ def _json(status: int, content: dict[str, Any]) -> web.Response:
 
 async def serve(engine: Engine, host: str, port: int) -> int:
     """Serve until SIGTERM or SIGINT, flushing every few seconds; return the exit code. Raises OSError if the port is taken."""
+    gc.freeze()
+    gc.set_threshold(*COLLECT_AFTER)
     server = Server(engine)
     loop = asyncio.get_running_loop()
 

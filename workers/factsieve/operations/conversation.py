@@ -12,7 +12,16 @@ from typing import Any, Final, Self
 import msgspec
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from factsieve.adapters.kafka_client import FETCH_MAX_WAIT_MS, Access, KafkaSecurity, assign_all, kafka_errors
+from factsieve.adapters.kafka_client import (
+    FETCH_LATER_MS,
+    FETCH_MAX_WAIT_MS,
+    FETCH_SOON_MS,
+    Access,
+    KafkaSecurity,
+    assign_all,
+    kafka_errors,
+    pace_fetches,
+)
 from factsieve.adapters.kafka_outbox import KafkaOutbox, OutboxOptions
 from factsieve.adapters.kafka_partitions import partitions_of
 from factsieve.core.errors import Transient
@@ -29,6 +38,9 @@ EventName = tuple[str, str, str]
 START_TIMEOUT_S: Final = 10.0
 MAX_UNANSWERED: Final = 5_000
 """Statements sent and not answered yet, beyond which sending waits."""
+
+_LAST_ANSWERS: Final = 256
+"""With so few statements unanswered the end is near, and what comes late comes too late."""
 
 _POLL_MS: Final = 200
 _SEND_BATCH: Final = 500
@@ -78,12 +90,17 @@ class Kafka(msgspec.Struct, frozen=True):
         return kafka_errors(f"{doing} on {self.address} (does the broker run, is the address right?)", access)
 
 
-class Reader:
-    """Reads one topic from a place on, without a consumer group."""
+def _usual_wait_ms() -> int:
+    return FETCH_MAX_WAIT_MS
 
-    def __init__(self, kafka: Kafka, topic: str) -> None:
+
+class Reader:
+    """Reads one topic from a place on, without a consumer group. `wait_ms`: how long a broker may keep the next fetch."""
+
+    def __init__(self, kafka: Kafka, topic: str, *, wait_ms: Callable[[], int] = _usual_wait_ms) -> None:
         self._kafka = kafka
         self._topic = topic
+        self._wait_ms = wait_ms
         self._consumer: AIOKafkaConsumer | None = None
         self.ends: dict[TopicPartition, int] = {}
         self.begins: dict[TopicPartition, int] = {}
@@ -94,6 +111,7 @@ class Reader:
         with self._kafka.reaching(f"reading {self._topic}"):
             try:
                 await asyncio.wait_for(consumer.start(), START_TIMEOUT_S)
+                pace_fetches(consumer, self._wait_ms)
                 partitions = await self._kafka.partitions(consumer, self._topic)
                 self.begins, self.ends = await asyncio.wait_for(assign_all(consumer, partitions), START_TIMEOUT_S)
             except BaseException:
@@ -153,8 +171,8 @@ def tell_passed_over(topic: str, partition: int, offset: int, error: NotADecisio
 class DecisionReader(Reader):
     """Reads `fact-decisions`. What is no decision is passed over: the first is told of at once, how many there were at the end."""
 
-    def __init__(self, kafka: Kafka, topics: Topics) -> None:
-        super().__init__(kafka, topics.decisions)
+    def __init__(self, kafka: Kafka, topics: Topics, *, wait_ms: Callable[[], int] = _usual_wait_ms) -> None:
+        super().__init__(kafka, topics.decisions, wait_ms=wait_ms)
         self.passed_over = 0
 
     async def __aexit__(
@@ -181,8 +199,12 @@ class Conversation:
     """Sends candidates and collects their decisions."""
 
     def __init__(self, kafka: Kafka, topics: Topics) -> None:
-        self._reader = DecisionReader(kafka, topics)
+        self._pending: set[EventName] = set()
+        self._reader = DecisionReader(kafka, topics, wait_ms=self._fetch_wait_ms)
         self._outbox = kafka.outbox()
+
+    def _fetch_wait_ms(self) -> int:
+        return FETCH_SOON_MS if len(self._pending) <= _LAST_ANSWERS else FETCH_LATER_MS
 
     async def __aenter__(self) -> Self:
         """Stand at the end of `fact-decisions`, then get ready to send. Raises Transient."""
@@ -209,7 +231,8 @@ class Conversation:
 
         Some are missing where nothing at all came for `idle_timeout_s` seconds. Raises Transient.
         """
-        pending: set[EventName] = set()
+        pending = self._pending
+        pending.clear()
         answered: dict[EventName, Decision] = {}
         room = asyncio.Event()
         loop = asyncio.get_running_loop()

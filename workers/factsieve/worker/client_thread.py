@@ -25,7 +25,13 @@ from aiokafka.structs import TopicPartition as KafkaTopicPartition
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 
-from factsieve.adapters.kafka_client import FETCH_MAX_WAIT_MS, stop_within
+from factsieve.adapters.kafka_client import (
+    FETCH_LATER_MS,
+    FETCH_MAX_WAIT_MS,
+    FETCH_SOON_MS,
+    pace_fetches,
+    stop_within,
+)
 from factsieve.adapters.kafka_records import accept_any_header_names
 from factsieve.core.errors import Bug
 from factsieve.worker.feeds import Feeds
@@ -46,6 +52,9 @@ _EXPELLED: Final = frozenset({_ILLEGAL_GENERATION, _UNKNOWN_MEMBER_ID, _FENCED_I
 DEFAULT_GENERATION_ID: Final = -1
 _CLIENT_STOP_S: Final = 1.0
 _ERROR_PAUSE_S: Final = 0.5
+
+_ENOUGH_RECORDS: Final = 512
+"""With so many records not done, what comes half a second later still comes in time."""
 
 
 class Fetched(dict[TP, list[Any]]):
@@ -115,6 +124,14 @@ class SafeConsumerThread(driver.AIOKafkaConsumerThread):  # type: ignore[misc] #
         if not isinstance(coordinator, GroupCoordinator):
             raise Bug("the consumer has no group coordinator: a group id is missing")
         self._follow_heartbeats(coordinator)
+        pace_fetches(self._consumer, self._fetch_wait_ms)
+
+    def _fetch_wait_ms(self) -> int:
+        """Return how long a broker may keep the next fetch: the less there is to do here, the less."""
+        incomplete = self.coupling.feeds.incomplete
+        if incomplete >= _ENOUGH_RECORDS:
+            return FETCH_LATER_MS
+        return FETCH_MAX_WAIT_MS if incomplete else FETCH_SOON_MS
 
     async def on_thread_stop(self) -> None:
         """Close the client within a bound. (Faust waits for a join under way, and for brokers that do not answer.)"""
