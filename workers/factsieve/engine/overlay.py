@@ -5,6 +5,7 @@ result, taken from the store at any time since the wave began, becomes what the 
 performed at once.
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
@@ -21,13 +22,12 @@ _RETIRED: Final = frozenset({Status.PAST, Status.ARCHIVED, Status.RETRACTED})
 
 
 class _Matrix:
-    """The vectors of changed points as one float64 array that grows by doubling."""
+    """The vectors of changed points, made exactly unit, as one float64 array that grows by doubling."""
 
     def __init__(self) -> None:
         self.ids: list[str] = []
         self._rows: dict[str, int] = {}
         self._array: NDArray[np.float64] = np.empty((0, 0))
-        self._norms: NDArray[np.float64] = np.empty(0)
 
     def put(self, point_id: str, vector: Vector) -> None:
         """Add or replace a point's vector."""
@@ -36,26 +36,29 @@ class _Matrix:
             row = self._rows[point_id] = len(self.ids)
             self.ids.append(point_id)
         if row >= len(self._array):
-            array, norms = np.empty((max(16, 2 * row), len(vector))), np.empty(max(16, 2 * row))
+            array = np.empty((max(16, 2 * row), len(vector)))
             if row:
-                array[:row], norms[:row] = self._array, self._norms
-            self._array, self._norms = array, norms
-        self._array[row] = vector
-        self._norms[row] = self._array[row] @ self._array[row]
+                array[:row] = self._array
+            self._array = array
+        self._array[row] = _exactly_unit(vector)
 
     def nearest(self, vector: Vector, limit: int, floor: float | None) -> list[tuple[str, float]]:
         """Return at least the `limit` nearest points, those below a `floor` left out, with their rounded cosines, in no order."""
         count = len(self.ids)
-        wanted = vector.astype(np.float64)
         # Row by row, where a matrix product would not: a pair's cosine must not depend on what stands beside it.
-        products = np.einsum("ij,j->i", self._array[:count], wanted)
-        cosines = products / np.sqrt(self._norms[:count] * (wanted @ wanted))
+        cosines = np.vecdot(self._array[:count], _exactly_unit(vector))
         rows: Iterable[int] = range(count)
         if floor is None and count > limit:
             floor = np.partition(cosines, count - limit)[count - limit]
         if floor is not None:
-            rows = np.flatnonzero(cosines >= floor - 2e-5).tolist()  # what rounding may still reorder stays
+            rows = (cosines >= floor - 2e-5).nonzero()[0].tolist()  # what rounding may still reorder stays
         return [(self.ids[row], round_similarity(float(cosines[row]))) for row in rows]
+
+
+def _exactly_unit(vector: Vector) -> NDArray[np.float64]:
+    """Return a vector of norm 1 in double precision: those of an embedder are so in single precision only."""
+    exact = vector.astype(np.float64)
+    return exact / math.sqrt(exact @ exact)
 
 
 class Overlay:

@@ -21,15 +21,10 @@ from factsieve.wire.topics import (
     SUPERSESSION,
     Topics,
 )
-from factsieve.wire.values import DecisionValue, ErrorValue, RejectValue, change_value, fact_value
+from factsieve.wire.values import ErrorValue, RejectValue, change_value, decision_value, fact_value
 
 _ENCODER: Final = msgspec.json.Encoder()
 MAX_MESSAGE_CHARS: Final = 1000
-_CARRIED: Final = tuple(
-    field.name for field in msgspec.structs.fields(Entry) if field.name not in {"decision", "effects", "changes"}
-)
-"""Fields of a ledger entry that stand on `fact-decisions` as they are."""
-
 
 _SPECVERSION: Final = ("ce_specversion", CE_SPECVERSION.encode())
 _JSON: Final = ("content-type", CONTENT_TYPE.encode())
@@ -64,15 +59,7 @@ def decision_message(
     `replayed`: told again of an event that came by another way, at `met_at`. `replay_id` names the replay that brought the event.
     """
     decision = entry.decision
-    value = DecisionValue(
-        **msgspec.structs.asdict(decision),
-        **{name: getattr(entry, name) for name in _CARRIED},
-        effects=tuple(map(fact_value, entry.effects)),
-        changes=tuple(map(change_value, entry.changes)),
-        replayed=replayed,
-        replay_id=replay_id,
-        met_at=met_at,
-    )
+    value = decision_value(entry, replayed=replayed, replay_id=replay_id, met_at=met_at)
     return Message(
         topic=topics.decisions,
         key=decision.namespace.encode("utf-8"),

@@ -9,7 +9,7 @@ from factsieve.core.decision import Change, Decision, Entry, Erasure, FindingNot
 from factsieve.core.errors import Bug
 from factsieve.core.facts import Coordinates, DedupSignal, Fact, Kind
 from factsieve.core.ids import text_hash
-from factsieve.wire.values import DecisionValue
+from factsieve.wire.values import CARRIED, DecisionValue
 
 
 class NotADecision(ValueError):
@@ -65,9 +65,6 @@ _UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _OUTLINE: Final = msgspec.json.Decoder(Outline)
 _VALUE: Final = msgspec.json.Decoder(DecisionValue)
 _DECISION: Final = msgspec.structs.fields(Decision)
-_AS_THEY_ARE: Final = tuple(
-    field.name for field in msgspec.structs.fields(Entry) if field.name not in {"decision", "effects", "changes"}
-)
 
 
 def told(value: bytes | None) -> dict[str, Any]:
@@ -120,7 +117,7 @@ def decided_entry(value: bytes | None) -> Entry | None:
             Change(**(msgspec.structs.asdict(change) | {"fact": Fact(**msgspec.structs.asdict(change.fact))}))
             for change in said.changes
         ),
-        **{name: getattr(said, name) for name in _AS_THEY_ARE},
+        **{name: getattr(said, name) for name in CARRIED},
     )
     if not entry.text_hash and decision.command is None and decision.text:
         return msgspec.structs.replace(entry, text_hash=text_hash(decision.text, decision.slot))

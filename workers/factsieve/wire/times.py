@@ -7,6 +7,8 @@ from typing import Final
 _RFC_3339: Final = re.compile(
     r"([0-9]{4})-([0-9]{2})-([0-9]{2})[Tt ]([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.([0-9]+))?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))"
 )
+_PLAIN: Final = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z")
+"""As most are: of these `datetime.fromisoformat` takes and means the same."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -15,6 +17,8 @@ def parse_rfc3339(text: str) -> datetime:
 
     Digits beyond microseconds are dropped. A leap second counts as the second after it, as POSIX time does.
     """
+    if _PLAIN.fullmatch(text):
+        return datetime.fromisoformat(text)
     match = _RFC_3339.fullmatch(text)
     if match is None:
         raise ValueError("not an RFC 3339 date-time with an offset")
@@ -45,7 +49,7 @@ def parse_day_or_instant(text: str) -> datetime:
 
 def format_rfc3339(at: datetime) -> str:
     """Return an instant as RFC 3339 text in UTC with `Z`, with microseconds only where there are any."""
-    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return (at if at.tzinfo is UTC else at.astimezone(UTC)).isoformat().removesuffix("+00:00") + "Z"
 
 
 def from_ms(timestamp_ms: int) -> datetime:

@@ -24,7 +24,8 @@ import struct
 import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -115,27 +116,27 @@ class Suspects:
         """Return whether this was being worked on when a process died."""
         return bool(self._suspects) and _digest(content).hex() in self._suspects
 
-    @asynccontextmanager
-    async def running(self, *contents: str | bytes) -> AsyncIterator[None]:
+    def running(self, *contents: str | bytes) -> AbstractAsyncContextManager[None]:
         """Mark contents while they are worked on; a suspect alone, after a known-good statement. See `ports.Risk`."""
         digests = [_digest(content) for content in dict.fromkeys(contents)]  # a death counts once
         suspect = next((one for one in digests if one.hex() in self._suspects), None) if self._suspects else None
         if suspect is not None:
-            async with self._alone(digests, self._suspects[suspect.hex()]):
-                yield
-            return
+            return self._alone(digests, self._suspects[suspect.hex()])
+        return _BesideOthers(self, digests)
+
+    async def _begin(self, digests: list[bytes]) -> list[int]:
+        """Mark contents as worked on beside others, once nothing is worked on alone."""
         while self._exclusive:
             self._freed.clear()
             await self._freed.wait()
         self._shared += 1
-        slots = self._mark(_SHARED, digests)
-        try:
-            yield
-        finally:
-            self._unmark(slots)
-            self._shared -= 1
-            if not self._shared:
-                self._idle.set()
+        return self._mark(_SHARED, digests)
+
+    def _end(self, slots: list[int]) -> None:
+        self._unmark(slots)
+        self._shared -= 1
+        if not self._shared:
+            self._idle.set()
 
     def survived(self, contents: Iterable[str | bytes]) -> None:
         """These were worked on to the end: they are no suspects any more."""
@@ -258,11 +259,33 @@ class Suspects:
             yield
 
 
+class _BesideOthers:
+    """What is worked on while its marks stand. Every event passes here some five times, so it is a class and no generator."""
+
+    __slots__ = ("_digests", "_slots", "_suspects")
+
+    def __init__(self, suspects: Suspects, digests: list[bytes]) -> None:
+        self._suspects = suspects
+        self._digests = digests
+        self._slots: list[int] = []
+
+    async def __aenter__(self) -> None:
+        self._slots = await self._suspects._begin(self._digests)
+
+    async def __aexit__(self, *_error: object) -> None:
+        self._suspects._end(self._slots)
+
+
 def _digest(content: str | bytes) -> bytes:
     """Return 16 bytes; of a text and of a record's value never the same."""
     if isinstance(content, str):
-        return hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16, person=b"text").digest()
+        return _digest_of_text(content)
     return hashlib.blake2b(content, digest_size=16, person=b"value").digest()
+
+
+@lru_cache(maxsize=1024)
+def _digest_of_text(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, person=b"text").digest()
 
 
 def _last_words(path: Path) -> list[tuple[int, str]] | None:
