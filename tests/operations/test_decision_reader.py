@@ -2,12 +2,14 @@
 
 import asyncio
 import logging
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 import pytest
 from kafka.brokers import TestBroker
 
+from factsieve.adapters.kafka_client import FETCH_LATER_MS, FETCH_SOON_MS
 from factsieve.adapters.kafka_outbox import OutboxOptions
 from factsieve.operations.conversation import Conversation, DecisionReader, Kafka
 from factsieve.operations.log import latest
@@ -105,3 +107,40 @@ def test_an_answer_is_heard_through_rubbish(tansu: TestBroker, caplog: pytest.Lo
         answered = asyncio.run(run())
     assert [one["event_id"] for one in answered.values()] == ["e1"]
     assert len(reported(caplog)) == 1
+
+
+@pytest.mark.stack
+def test_the_last_answers_are_heard_of_soon(tansu: TestBroker) -> None:
+    """While many are unanswered the broker may keep a fetch for longer: nobody waits for each of them."""
+    waits: list[tuple[int, int]] = []
+
+    async def run() -> int:
+        decisions = await tansu.create(tansu.name("decisions"), 1)
+        candidates = await tansu.create(tansu.name("candidates"), 1)
+        kafka = Kafka((tansu.bootstrap,), producing=OutboxOptions(enable_idempotence=False))
+        names = [("team", "s", str(number)) for number in range(300)]
+        async with Conversation(kafka, Topics(decisions=decisions, candidates=candidates)) as conversation:
+
+            def heard(_name: Any, _decision: Any) -> None:
+                waits.append((len(conversation._pending), conversation._fetch_wait_ms()))
+
+            asked = asyncio.Event()
+
+            def said() -> Iterator[tuple[tuple[str, str, str], Message]]:
+                for name in names:
+                    yield name, Message(candidates, b"team", b"{}", ())
+                asked.set()
+
+            async def answer() -> None:
+                await asked.wait()
+                for name in names:
+                    told_of = {"namespace": name[0], "ce_source": name[1], "ce_id": name[2]}
+                    await produce(tansu, decisions, msgspec.json.encode(decision_value(name[2]) | told_of))
+
+            answering = asyncio.create_task(answer())
+            answered = await conversation.tell(said(), idle_timeout_s=60, on_decision=heard)
+            await answering
+            return len(answered)
+
+    assert asyncio.run(run()) == 300
+    assert waits == [(left, FETCH_LATER_MS if left > 256 else FETCH_SOON_MS) for left in range(299, -1, -1)]

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from faust.auth import SASLCredentials
 
-from factsieve.adapters.kafka_client import FETCH_MAX_WAIT_MS, KafkaSecurity
+from factsieve.adapters.kafka_client import FETCH_LATER_MS, FETCH_MAX_WAIT_MS, FETCH_SOON_MS, KafkaSecurity
 from factsieve.core.errors import BadSettings
 from factsieve.worker.app import WorkerConfig, make_app
 from factsieve.worker.consumer import SafeConsumer, SafeTransport
@@ -110,3 +110,26 @@ def test_the_client_waits_for_an_empty_fetch_no_longer_than_our_others():
         return client._fetch_max_wait_ms, client._isolation_level
 
     assert asyncio.run(main()) == (FETCH_MAX_WAIT_MS, "read_uncommitted")
+
+
+def test_the_less_there_is_to_do_the_sooner_a_fetch_is_answered():
+    """Nothing at hand, something, enough for a while; and back again."""
+    name = ("candidate-facts", 0)
+
+    async def main():
+        app = make_app(WorkerConfig(), Nothing)
+        nothing = app.on_partitions_revoked
+        consumer = app.transport.create_consumer(nothing, on_partitions_revoked=nothing, on_partitions_assigned=nothing)
+        thread = consumer._thread
+        waits = [thread._fetch_wait_ms()]
+        app.feeds.open([name])
+        for offset in range(512):
+            app.feeds.expect(name, offset, 1, 0)
+            waits.append(thread._fetch_wait_ms())
+        await app.feeds.settle([name], 1.0)
+        app.feeds.close([name])
+        waits.append(thread._fetch_wait_ms())
+        thread.thread_loop.close()
+        return waits
+
+    assert asyncio.run(main()) == [FETCH_SOON_MS, *[FETCH_MAX_WAIT_MS] * 511, FETCH_LATER_MS, FETCH_SOON_MS]

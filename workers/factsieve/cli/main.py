@@ -148,13 +148,14 @@ def _explained(error: Exception) -> Exception:
 
 def run(arguments: list[str] | None = None) -> NoReturn:
     """Run a command line and exit with its code."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments is None:  # a process of our own
+        memory.look_less_often()
+        arguments = sys.argv[1:]
     debug = "--debug" in arguments
     if debug and arguments[:1] != ["--debug"]:  # taken before or behind the command's name
         arguments = ["--debug", *(argument for argument in arguments if argument != "--debug")]
     if not debug and not {"worker", "api"} & set(arguments[:1]):
         logging.getLogger("aiokafka").setLevel(logging.CRITICAL)  # its complaints reach people as our own errors
-    memory.look_less_often()
     try:
         app(args=arguments, prog_name="factsieve")
     except Exception as raised:
