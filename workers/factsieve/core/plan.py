@@ -138,7 +138,7 @@ def plan(case: Case, ruling: Ruling, *, now: datetime, policy: str, embedder: st
     `now` is system time. `policy` and `embedder` are fingerprints. Raises Bug for a ruling that contradicts itself.
     """
     candidate = case.candidate
-    decision_id = ids.derived_id(candidate.event_key, "decision")
+    decision_id = ids.decision_id(candidate.event_key)
     draft = Draft(candidate.event_key, decision_id, candidate.namespace, now)
     decided_by = ruling.judges[-1].judge if ruling.judges and ruling.judges[-1].choice is ruling.kind else "rules"
     match ruling.kind:

@@ -51,7 +51,8 @@ class _Matrix:
         if floor is None and count > limit:
             floor = np.partition(cosines, count - limit)[count - limit]
         if floor is not None:
-            rows = (cosines >= floor - 2e-5).nonzero()[0].tolist()  # what rounding may still reorder stays
+            [near] = (cosines >= floor - 2e-5).nonzero()  # what rounding may still reorder stays
+            rows = near.tolist()
         return [(self.ids[row], round_similarity(float(cosines[row]))) for row in rows]
 
 
