@@ -69,7 +69,6 @@ def _written(digits: str) -> str:
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
-@lru_cache(maxsize=4096)
 def decision_id(key: str) -> str:
     """Return the id of the decision about an event: `derived_id` of kind `decision`."""
     return derived_id(key, "decision")

@@ -25,7 +25,6 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
-from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -279,13 +278,8 @@ class _BesideOthers:
 def _digest(content: str | bytes) -> bytes:
     """Return 16 bytes; of a text and of a record's value never the same."""
     if isinstance(content, str):
-        return _digest_of_text(content)
+        return hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16, person=b"text").digest()
     return hashlib.blake2b(content, digest_size=16, person=b"value").digest()
-
-
-@lru_cache(maxsize=1024)
-def _digest_of_text(text: str) -> bytes:
-    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16, person=b"text").digest()
 
 
 def _last_words(path: Path) -> list[tuple[int, str]] | None:
