@@ -26,8 +26,7 @@ def test_what_is_written_is_read_as_it_was(at: datetime) -> None:
 def test_however_it_is_written_it_is_the_same_instant(at: datetime, digits: int) -> None:
     """`T` or `t` or a space, `Z` or an offset of nothing, any number of digits: the plain form has a way of its own through the parser."""
     fraction = f".{at.microsecond:06}"[: 1 + digits].ljust(1 + digits, "0") if digits else ""
-    plain = f"{at:%m-%dT%H:%M:%S}{fraction}"
-    plain = f"{at.year:04}-{plain}"
+    plain = f"{at.year:04}-{at:%m-%dT%H:%M:%S}{fraction}"
     first = parse_rfc3339(plain + "Z")
     assert first == at.replace(microsecond=int(fraction[1:7].ljust(6, "0")) if digits else 0)
     others = [

@@ -97,16 +97,22 @@ def test_the_defaults_agree_with_each_other():
     assert msgspec.structs.asdict(WorkerConfig().checked())["topic"] == "candidate-facts"
 
 
+def client_thread_of(app):
+    """Return the thread of the app's consumer, not started."""
+    nothing = app.on_partitions_revoked
+    consumer = app.transport.create_consumer(nothing, on_partitions_revoked=nothing, on_partitions_assigned=nothing)
+    return consumer._thread
+
+
 def test_the_client_waits_for_an_empty_fetch_no_longer_than_our_others():
     """Faust's own client lets a broker keep one for six times as long, and then the local stack's answers late."""
 
     async def main():
         app = make_app(WorkerConfig(isolation_level="read_uncommitted"), Nothing)
-        nothing = app.on_partitions_revoked
-        consumer = app.transport.create_consumer(nothing, on_partitions_revoked=nothing, on_partitions_assigned=nothing)
-        client = consumer._thread._create_worker_consumer(app.transport)
+        thread = client_thread_of(app)
+        client = thread._create_worker_consumer(app.transport)
         await client.stop()
-        consumer._thread.thread_loop.close()
+        thread.thread_loop.close()
         return client._fetch_max_wait_ms, client._isolation_level
 
     assert asyncio.run(main()) == (FETCH_MAX_WAIT_MS, "read_uncommitted")
@@ -118,9 +124,7 @@ def test_the_less_there_is_to_do_the_sooner_a_fetch_is_answered():
 
     async def main():
         app = make_app(WorkerConfig(), Nothing)
-        nothing = app.on_partitions_revoked
-        consumer = app.transport.create_consumer(nothing, on_partitions_revoked=nothing, on_partitions_assigned=nothing)
-        thread = consumer._thread
+        thread = client_thread_of(app)
         waits = [thread._fetch_wait_ms()]
         app.feeds.open([name])
         for offset in range(512):

@@ -90,14 +90,13 @@ class Kafka(msgspec.Struct, frozen=True):
         return kafka_errors(f"{doing} on {self.address} (does the broker run, is the address right?)", access)
 
 
-def _usual_wait_ms() -> int:
-    return FETCH_MAX_WAIT_MS
-
-
 class Reader:
-    """Reads one topic from a place on, without a consumer group. `wait_ms`: how long a broker may keep the next fetch."""
+    """Reads one topic from a place on, without a consumer group.
 
-    def __init__(self, kafka: Kafka, topic: str, *, wait_ms: Callable[[], int] = _usual_wait_ms) -> None:
+    `wait_ms`: how long a broker may keep the next fetch; None: as long as any other of the consumer.
+    """
+
+    def __init__(self, kafka: Kafka, topic: str, *, wait_ms: Callable[[], int] | None = None) -> None:
         self._kafka = kafka
         self._topic = topic
         self._wait_ms = wait_ms
@@ -111,7 +110,8 @@ class Reader:
         with self._kafka.reaching(f"reading {self._topic}"):
             try:
                 await asyncio.wait_for(consumer.start(), START_TIMEOUT_S)
-                pace_fetches(consumer, self._wait_ms)
+                if self._wait_ms is not None:
+                    pace_fetches(consumer, self._wait_ms)
                 partitions = await self._kafka.partitions(consumer, self._topic)
                 self.begins, self.ends = await asyncio.wait_for(assign_all(consumer, partitions), START_TIMEOUT_S)
             except BaseException:
@@ -171,7 +171,7 @@ def tell_passed_over(topic: str, partition: int, offset: int, error: NotADecisio
 class DecisionReader(Reader):
     """Reads `fact-decisions`. What is no decision is passed over: the first is told of at once, how many there were at the end."""
 
-    def __init__(self, kafka: Kafka, topics: Topics, *, wait_ms: Callable[[], int] = _usual_wait_ms) -> None:
+    def __init__(self, kafka: Kafka, topics: Topics, *, wait_ms: Callable[[], int] | None = None) -> None:
         super().__init__(kafka, topics.decisions, wait_ms=wait_ms)
         self.passed_over = 0
 
@@ -237,7 +237,7 @@ class Conversation:
         room = asyncio.Event()
         loop = asyncio.get_running_loop()
         last_news = loop.time()
-        sending = asyncio.create_task(self._send(statements, pending, room))
+        sending = asyncio.create_task(self._send(statements, room))
         try:
             while pending or not sending.done():
                 if sending.done():
@@ -260,15 +260,13 @@ class Conversation:
             await asyncio.gather(sending, return_exceptions=True)
         return answered
 
-    async def _send(
-        self, statements: Iterable[tuple[EventName, Message]], pending: set[EventName], room: asyncio.Event
-    ) -> None:
+    async def _send(self, statements: Iterable[tuple[EventName, Message]], room: asyncio.Event) -> None:
         remaining = iter(statements)
         while batch := list(itertools.islice(remaining, _SEND_BATCH)):
-            if len(pending) >= MAX_UNANSWERED:
+            if len(self._pending) >= MAX_UNANSWERED:
                 room.clear()
                 await room.wait()
-            pending.update(name for name, _ in batch)
+            self._pending.update(name for name, _ in batch)
             await self._outbox.send([message for _, message in batch])
 
 
